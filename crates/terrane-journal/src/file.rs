@@ -28,6 +28,7 @@ mod live;
 mod persist;
 mod prepare;
 mod recycle;
+mod start;
 mod syncer;
 
 use std::collections::VecDeque;
@@ -189,67 +190,6 @@ struct State {
 }
 
 impl Shared {
-    fn new(
-        disk: Arc<dyn Disk>,
-        dir: &Path,
-        settings: &JournalSettings,
-        registrar: Arc<dyn SegmentRegistrar>,
-        poison: Arc<Poison>,
-        has_threads: bool,
-        start: &JournalStart,
-    ) -> Result<Self> {
-        let live = start.replayed.iter().map(|sealed| Live {
-            info: SegmentInfo {
-                id: sealed.spec.id,
-                file: sealed.spec.file,
-                state: SegmentState::Durable,
-                bytes: sealed.spec.bytes,
-                used: sealed.end,
-                last_seq: sealed.last_seq,
-            },
-            file: None,
-            memory: Arc::clone(&sealed.memory),
-        });
-        let state = State {
-            live: live.collect(),
-            next_segment: start.next_segment.0,
-            next_file: start.next_file,
-            spares: Vec::new(),
-            retired: Vec::new(),
-            pending: None,
-            ready: None,
-            wanted: None,
-            preparing: 0,
-            next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),
-            was_long: false,
-            is_ending: false,
-            refused: None,
-            is_sync_asked: false,
-            sync_due: SegmentId(0),
-            is_stopping: false,
-            is_preparer_gone: false,
-        };
-        let shared = Shared {
-            disk,
-            dir: dir.to_owned(),
-            settings: settings.clone(),
-            first_file: start.next_file,
-            registrar,
-            poison,
-            has_threads,
-            state: Mutex::new(state),
-            changed: Condvar::new(),
-            syncing: Mutex::default(),
-            durable: AtomicU64::new(start.next_seq.0 - 1),
-            appends: AtomicU64::new(0),
-            bytes_appended: AtomicU64::new(0),
-            // Unknown yet: a first sync of a whole segment costs more than page faults in it.
-            was_persisted: AtomicBool::new(true),
-        };
-        start.unlisted_files.iter().try_for_each(|file| shared.remove_unlisted(*file))?;
-        Ok(shared)
-    }
-
     fn path(&self, file: u32) -> PathBuf {
         self.dir.join(crate::file_name(file))
     }
@@ -294,6 +234,7 @@ impl Medium for FileMedium {
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
         state.note_rotation(bytes as u64, &shared.settings);
+        assert!(ready.info.bytes >= bytes as u64, "{:?} has no room for {bytes} bytes", ready.info);
         state.live.push_back(ready);
         if std::mem::take(&mut state.is_sync_asked)
             && let Some(sealed) = sealed
@@ -304,6 +245,7 @@ impl Medium for FileMedium {
     }
 
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
+        debug_assert!(offset + len <= segment.region.len(), "bytes behind the segment are not of it");
         // The mapping is shared with the file: the bytes are written.
         let shared = &*self.shared;
         let part = shared.part_before_next(segment.region.len() as u64);

@@ -11,6 +11,7 @@
 #![expect(unsafe_code, reason = "the log belongs to the leader, the entry to the owner")]
 
 mod persist;
+mod publish;
 
 use std::cell::UnsafeCell;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -140,6 +141,7 @@ impl<M: Medium> RingJournal<M> {
                 Err(error) => {
                     // SAFETY: rule 2 of the ring; the owner still waits.
                     let entry = unsafe { &mut *self.ring.entry(ticket) };
+                    debug_assert!(entry.error.is_none(), "ticket {ticket} fails twice");
                     entry.last_seq = SeqNo(0);
                     entry.error = Some(error.clone());
                     phase::FAILED
@@ -179,25 +181,6 @@ impl<M: Medium> RingJournal<M> {
         Err(error.expect("a failed ticket has an error"))
     }
 
-    /// Does steps 4 to 6; returns whether the ticket was committed. `reached` is its current phase. After a
-    /// persist step the first member leads the next one: waking it costs part of a step, missing it a whole
-    /// one.
-    #[inline]
-    fn publish(&self, ticket: u64, reached: u64, is_indexed: bool, is_synced: bool) -> bool {
-        let published = self.ring.arrive(ticket, is_indexed);
-        match is_synced {
-            true => self.ring.call_head(),
-            false => self.lead(None),
-        }
-        let counts = match published {
-            Some(counts) => counts,
-            None => self.ring.wait_while(ticket, reached) == phase::PUBLISHED,
-        };
-        debug_assert!(ticket < self.ring.published_tickets(), "a slot is returned once it is published");
-        self.ring.finish(ticket);
-        counts
-    }
-
     /// Runs `f` with the log, while no group is formed.
     fn with_log<T>(&self, f: impl FnOnce(&mut Log) -> T) -> T {
         struct Resume<'a, M: Medium>(&'a RingJournal<M>);
@@ -213,13 +196,6 @@ impl<M: Medium> RingJournal<M> {
         let _resume = Resume(self);
         // SAFETY: this thread leads until `_resume` is dropped.
         f(unsafe { &mut *self.log.get() })
-    }
-
-    fn halted(&self) -> Error {
-        self.poison
-            .check()
-            .err()
-            .unwrap_or_else(|| Error::new(Kind::Poisoned, "an earlier commit was not indexed"))
     }
 }
 
@@ -300,6 +276,7 @@ impl<M: Medium> Journal for RingJournal<M> {
         // There may be segments after the active one that were too small. They are removed with it, in order.
         let active = segments.iter().position(|segment| segment.state == SegmentState::Active);
         segments.truncate(active.unwrap_or(segments.len()));
+        debug_assert!(segments.is_sorted_by(|a, b| a.id < b.id), "a trim takes the oldest ones first");
         segments
     }
 
@@ -325,6 +302,7 @@ impl<M: Medium> Journal for RingJournal<M> {
             if let Some((id, used)) = log.active()
                 && let Some(info) = segments.iter_mut().find(|info| info.id == id)
             {
+                debug_assert!(info.used <= used && used <= info.bytes, "{info:?} uses {used} bytes");
                 info.used = used;
                 info.last_seq = SeqNo(log.next_seq().0 - 1);
             }

@@ -135,6 +135,10 @@ impl Log {
 
     /// The end of the active segment, if it takes no more groups.
     pub(crate) fn active_end(&self) -> Option<SealedEnd> {
+        debug_assert!(
+            self.active.as_ref().is_none_or(|active| active.used >= SEGMENT_HEADER_BYTES),
+            "a segment begins with its header"
+        );
         self.active.as_ref().map(|active| SealedEnd {
             link: ChainLink {
                 id: active.memory().id,
@@ -179,6 +183,7 @@ impl Log {
             wanted.record_bytes += entry.len();
             wanted.sync |= entry.sync();
         }
+        debug_assert!(wanted.batch_count <= wanted.record_count, "a batch without records has no number");
         if wanted.batch_count > 0 {
             if self.refuses_records {
                 return Err(Error::new(Kind::Cancelled, "the database is closing"));
@@ -216,6 +221,7 @@ impl Log {
         if self.active.as_ref().is_some_and(is_new) && self.has_room(len + GROUP_HEADER_BYTES) {
             self.mark(medium)?;
         }
+        debug_assert!(self.has_room(len), "the mark lies where the group of {len} bytes was to go");
         Ok(())
     }
 

@@ -169,6 +169,7 @@ impl SegmentReader {
     }
 
     fn read_group(&mut self) -> Result<Option<(GroupHeader, Arc<[u8]>)>> {
+        debug_assert!(self.at <= self.end, "the position {} is behind the end {}", self.at, self.end);
         let (at, left) = (self.at, (self.end - self.at) as usize);
         let (seed, expected) = (self.seed, self.last_seq.0 + 1);
         let Some(front) = self.bytes(GROUP_HEADER_BYTES)? else { return Ok(None) };

@@ -117,6 +117,8 @@ impl Replayed {
     /// The position at which the journal continues, in new segments.
     #[must_use]
     pub fn start(self, next_segment: SegmentId, next_file: u32, unlisted_files: Vec<u32>) -> JournalStart {
+        let mut ends = self.segments.iter().map(|segment| segment.last_seq);
+        debug_assert!(ends.all(|end| end <= self.last_seq), "a number of {} comes again", self.link);
         JournalStart {
             next_segment,
             next_file,

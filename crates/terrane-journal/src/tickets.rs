@@ -229,6 +229,7 @@ impl Tickets {
 
     /// Persists, or waits while another thread does.
     fn persist_or_wait(&self, mut state: MutexGuard<'_, State>) {
+        debug_assert!(state.is_persisting || !state.waiting.is_empty(), "no thread would wake this one");
         if state.is_persisting {
             self.changed.wait(&mut state);
         } else {

@@ -95,7 +95,8 @@ impl Account {
         if let Some(sum) = self.sum.as_ref().filter(|_| noted & LEFT == 0) {
             sum.held.fetch_add(noted, Ordering::Relaxed);
             // Relaxed: read by the drop only, which is behind all else.
-            self.held.store(noted, Ordering::Relaxed);
+            let before = self.held.swap(noted, Ordering::Relaxed);
+            debug_assert!(before == 0, "an account leaves the sum once, and {before} bytes had left");
             sum.give_back(noted);
         }
     }

@@ -132,7 +132,9 @@ impl Arena {
         std::iter::from_fn(move || {
             let index = made.trailing_zeros() as usize;
             made &= made.wrapping_sub(1);
-            self.lanes.get(index)?.get().map(|lane| &***lane)
+            let lane = self.lanes.get(index)?.get();
+            debug_assert!(lane.is_some(), "a sum would end at lane {index}, which has a bit and is not made");
+            lane.map(|lane| &***lane)
         })
     }
 
@@ -293,7 +295,9 @@ impl<'t> LaneGuard<'t> {
 
     #[cold]
     fn refill(&mut self, bytes: usize) {
-        let next = self.space().chunk_bytes_next;
+        let space = self.space();
+        debug_assert!(space.high.addr() - space.low.addr() < bytes, "a chunk with room is left");
+        let next = space.chunk_bytes_next;
         let chunk_bytes = next.max(bytes.next_multiple_of(4096));
         let start = self.arena.add_chunk(chunk_bytes).as_ptr();
         let space = self.space();

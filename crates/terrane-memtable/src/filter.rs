@@ -90,6 +90,7 @@ impl KeyFilter {
     #[cold]
     fn grow_if_full(&self, lane: &LaneGuard<'_>) {
         let count = self.count.load(Ordering::Acquire);
+        debug_assert!(count <= LAYERS, "{count} layers, and {LAYERS} are possible");
         let is_full = count == 0 || lane.arena_entry_count() as usize >= words(count - 1) * KEYS_PER_WORD;
         if is_full && count < LAYERS {
             let mut made = 0;

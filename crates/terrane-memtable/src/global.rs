@@ -115,6 +115,7 @@ impl GlobalIndex {
     /// Takes all range deletes: they are few compared to the keys that they hide.
     fn merge_ranges(&self, frozen: &Memtable) {
         let records = frozen.range_records();
+        debug_assert!(records.is_sorted_by_key(|(_, seq)| *seq), "each would change all later states");
         let placed = records
             .iter()
             .map(|(record, seq)| (&frozen.pinned(record.segment()).memory, record.start(), *seq));

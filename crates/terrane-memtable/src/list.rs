@@ -150,6 +150,7 @@ impl List {
         key: &'t [u8],
         entry: &'t VersionEntry,
     ) -> Pushed<'t> {
+        debug_assert!(entry.key() == key, "a post of this key would have a version of another one");
         let mut found = self.search(key);
         // Allocated here, so that no thread waits for memory under the lock, unless very many writers come at
         // once.
@@ -174,6 +175,7 @@ impl List {
     /// Advances a search result over posts that were inserted since, on the lowest `levels`. Posts that the
     /// search saw are not compared again. Requires: the lock.
     fn catch_up(&self, key: &[u8], found: &mut Found, levels: usize) {
+        debug_assert!(found.post.is_none(), "a key that has a post needs no place for one");
         for level in 0..levels {
             loop {
                 let next = self.post(found.before[level]).next[level].load(Memory::Acquire);
@@ -233,11 +235,13 @@ impl List {
             }
             found.before[level] = at;
         }
+        debug_assert!(at == END || found.behind[0] != at, "post {at} follows itself");
         found
     }
 
     fn compare(&self, post: u32, key: &[u8]) -> Ordering {
         let head = self.head(PostId(post));
+        debug_assert!(head.is_some(), "post {post} is linked, and it has no version");
         head.map_or(Ordering::Greater, |head| self.collation.cmp(head.key(), key))
     }
 

@@ -99,6 +99,7 @@ impl Memtable {
             }
             walk.next_key();
         }
+        debug_assert!(met.entries <= met.bytes, "a record has at least one byte");
         met
     }
 }

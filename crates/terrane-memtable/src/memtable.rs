@@ -144,6 +144,8 @@ impl Memtable {
         start: *const u8,
         seq: SeqNo,
     ) -> bool {
+        let at = start.addr().wrapping_sub(segment.region.start().addr().get());
+        debug_assert!(at < segment.region.len(), "the record does not lie in segment {}", segment.id);
         let mut lane = self.tree.arena().enter();
         let (index, pinned) = self.segments.pin(segment, lane.index(), lane.account());
         let record = RecordPtr::new(start, index);
@@ -269,7 +271,10 @@ impl Memtable {
     pub fn each_key(&self, mut visit: impl FnMut(&[u8])) {
         let mut walk = self.walk();
         walk.seek_first();
+        let mut before = None;
         while let Some(at) = walk.at() {
+            debug_assert!(walk.is_ordered(before, Some(at.head)), "each key is visited once, in order");
+            before = Some(at.head);
             visit(at.head.key());
             walk.next_key();
         }

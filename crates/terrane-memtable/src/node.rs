@@ -103,6 +103,7 @@ impl<'t> Node<'t> {
             }
         }
         let tag = (kind as usize) << KIND_SHIFT | prefix.len().min(PREFIX_LONG) << PREFIX_SHIFT;
+        debug_assert!(tag & !TAG_MASK == 0, "the tag {tag:#x} would change the address");
         Node(Link { tagged: memory.map_addr(|address| address | tag), arena: PhantomData })
     }
 
@@ -136,7 +137,11 @@ impl<'t> Node<'t> {
     #[inline]
     pub(crate) fn prefix_len(self) -> usize {
         match self.0.tagged.addr() >> PREFIX_SHIFT & PREFIX_LONG {
-            PREFIX_LONG => self.head().prefix_len as usize,
+            PREFIX_LONG => {
+                let len = self.head().prefix_len as usize;
+                debug_assert!(len >= PREFIX_LONG, "a prefix of {len} bytes has its length in the link");
+                len
+            }
             len => len,
         }
     }
@@ -148,6 +153,7 @@ impl<'t> Node<'t> {
             return &[];
         }
         let head = self.head();
+        debug_assert!(head.prefix_len as usize == len, "link and head say two lengths of the prefix");
         // SAFETY: the length says which field of the union was set; bytes outside lie in pinned segment
         // memory.
         unsafe {
@@ -224,6 +230,7 @@ impl<'t> Node<'t> {
                 (from..256).find(filled)? as u8
             }
         };
+        debug_assert!(usize::from(byte) >= from, "byte {byte} was passed");
         Some((byte, self.child(byte)))
     }
 
@@ -237,10 +244,12 @@ impl<'t> Node<'t> {
                 (0..below).rev().find(filled)? as u8
             }
         };
+        debug_assert!(usize::from(byte) < below, "byte {byte} was passed");
         Some((byte, self.child(byte)))
     }
 
     fn small_keys(self) -> SmallKeys {
+        debug_assert!(matches!(self.kind(), Kind::N4 | Kind::N16), "a larger node has an index of bytes");
         let count = self.head().count.load(Ordering::Acquire) as usize;
         let words = match self.body() {
             Body::N16(node) => [node.keys[0].load(Ordering::Relaxed), node.keys[1].load(Ordering::Relaxed)],
@@ -256,12 +265,14 @@ impl<'t> Node<'t> {
     #[inline]
     pub(crate) fn is_full(self) -> bool {
         let count = self.head().count.load(Ordering::Relaxed);
-        match self.kind() {
-            Kind::N4 => count == 4,
-            Kind::N16 => count == 16,
-            Kind::N48 => count == 48,
-            Kind::N256 => false,
-        }
+        let room = match self.kind() {
+            Kind::N4 => 4,
+            Kind::N16 => 16,
+            Kind::N48 => 48,
+            Kind::N256 => return false,
+        };
+        debug_assert!(count <= room, "{count} children in a node for {room}");
+        count == room
     }
 
     /// Adds a child. Requires: the lock, or the node is unpublished; the slot of `byte` is empty; the node is
@@ -298,6 +309,7 @@ impl<'t> Node<'t> {
 
     /// A copy with room for more children. Requires: the lock; the node is full.
     pub(crate) fn grown(self, lane: &mut LaneGuard<'t>) -> Node<'t> {
+        debug_assert!(self.kind() != Kind::N256, "a node with a slot for each byte is never full");
         let kind = match self.kind() {
             Kind::N4 => Kind::N16,
             Kind::N16 => Kind::N48,
@@ -312,6 +324,7 @@ impl<'t> Node<'t> {
     }
 
     fn copied(self, lane: &mut LaneGuard<'t>, kind: Kind, prefix: &'t [u8]) -> Node<'t> {
+        debug_assert!(kind as u8 >= self.kind() as u8, "a smaller copy has no room for the children");
         let copy = Node::new(lane, kind, prefix);
         copy.terminal().store(self.terminal().load());
         match self.body() {
@@ -335,6 +348,7 @@ impl<'t> Node<'t> {
     }
 
     fn add_all(self, keys: &SmallKeys, slots: &'t [Slot]) {
+        debug_assert!(keys.count <= slots.len(), "a child without a slot would be lost");
         for (byte, slot) in keys.bytes[..keys.count].iter().zip(slots) {
             self.add(*byte, slot.load());
         }

@@ -25,7 +25,7 @@ use rpds::RedBlackTreeMapSync;
 use state::{State, stretch};
 use terrane_base::epoch::{EpochCell, pin};
 use terrane_base::sync::Mutex;
-use terrane_base::{Collation, SeqNo};
+use terrane_base::{Collation, SeqNo, verify};
 
 type Key = Arc<[u8]>;
 
@@ -138,6 +138,7 @@ impl Around {
 
     /// The part around `key` that a newer range delete, which does not cover the key, leaves of it.
     fn beside(self, newer: &Stretch, key: &[u8], collation: &Collation) -> Around {
+        debug_assert!(!collation.is_bytes() || !newer.covers(key, collation), "the newer one hides the key");
         let is_behind = collation.lt(key, &newer.start);
         match self {
             Around::Hidden(mut by) if is_behind => {
@@ -229,7 +230,9 @@ impl RangeDeletes {
         let guard = pin();
         let chunks = self.chunks.load(&guard);
         let least = chunks.first()?.1.deletes.first()?.seq;
-        Some((least, chunks.last()?.1.deletes.last()?.seq))
+        let greatest = chunks.last()?.1.deletes.last()?.seq;
+        debug_assert!(least <= greatest, "chunks have the order of their numbers");
+        Some((least, greatest))
     }
 
     /// The number of the newest range delete that covers `key` and that a read at `at` sees.
@@ -271,6 +274,7 @@ impl RangeDeletes {
         let Some(Chunk { before, deletes }) = chunk_at(self.chunks.load(&guard), at).cloned() else {
             return RangeView { before: State::new(&self.collation), deletes: Arc::default(), seen: 0 };
         };
+        debug_assert!(deletes.is_sorted_by(|a, b| a.seq < b.seq), "a search in numbers that do not ascend");
         let seen = deletes.partition_point(|delete| delete.seq <= at);
         RangeView { before, deletes, seen }
     }
@@ -280,7 +284,10 @@ impl RangeDeletes {
     pub fn stretches(&self, at: SeqNo) -> Vec<Stretch> {
         let guard = pin();
         let state = chunk_at(self.chunks.load(&guard), at).map(|chunk| chunk.state_at(at));
-        state.map_or_else(Vec::new, |state| state.all())
+        let all = state.map_or_else(Vec::new, |state| state.all());
+        let is_disjoint = || all.windows(2).all(|pair| pair[0].end <= pair[1].start);
+        verify!(!self.collation.is_bytes() || is_disjoint(), "invariant 1: {all:?}");
+        all
     }
 }
 
@@ -298,6 +305,7 @@ impl Chunk {
 
     /// The state that a read at `at` sees.
     fn state_at(&self, at: SeqNo) -> State {
+        debug_assert!(self.deletes.is_sorted_by(|a, b| a.seq < b.seq), "a range delete would be passed over");
         let seen = self.deletes.iter().take_while(|delete| delete.seq <= at);
         seen.fold(self.before.clone(), overlaid)
     }

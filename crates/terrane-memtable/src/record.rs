@@ -105,6 +105,7 @@ unsafe fn varint(start: *const u8, at: &mut usize) -> u32 {
     let mut value = u32::from(byte & 0x7f);
     let mut shift = 7;
     while byte >= 0x80 {
+        debug_assert!(shift <= 28, "a number of 32 bits has at most five bytes");
         // SAFETY: as above; the byte before said that another one follows.
         byte = unsafe { start.add(*at).read() };
         *at += 1;

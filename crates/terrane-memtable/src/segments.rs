@@ -91,6 +91,7 @@ impl SegmentTable {
         if recent != 0 {
             let pinned = self.get(recent - 1);
             if pinned.memory.id == segment.id {
+                debug_assert!(pinned.is_of(segment), "segment {} has two memories", segment.id);
                 return ((recent - 1) as u16, pinned);
             }
         }
@@ -135,7 +136,7 @@ impl SegmentTable {
     #[cold]
     fn pin_slow(&self, segment: &Arc<SegmentMemory>, lane: usize, account: &Account) -> (u16, &Pinned) {
         let index = self.find(segment.id).unwrap_or_else(|| self.grow(segment, lane, account));
-        debug_assert!(self.get(index).memory.id == segment.id, "records of {} point elsewhere", segment.id);
+        debug_assert!(self.get(index).is_of(segment), "records of {} point elsewhere", segment.id);
         // Release: a thread that finds the index here finds the entry.
         self.recent[segment.id.0 as usize % RECENT].store(index + 1, Ordering::Release);
         (index as u16, self.get(index))
@@ -181,9 +182,15 @@ impl Pinned {
         }
     }
 
+    /// True if this is `segment`: a record pointer names its segment by index, and lies in that memory.
+    fn is_of(&self, segment: &SegmentMemory) -> bool {
+        self.memory.id == segment.id && self.memory.region.start() == segment.region.start()
+    }
+
     /// Counts a record that was indexed.
     #[inline]
     pub(crate) fn count(&self, lane: &LaneGuard<'_>, bytes: usize) {
+        debug_assert!(bytes > 0, "a record has at least one byte");
         let indexed = if lane.index() == self.first_lane { &self.indexed } else { self.counter_of(lane) };
         add(indexed, bytes as u64);
     }

@@ -103,6 +103,7 @@ impl Tree {
         key: &'t [u8],
         entry: &'t VersionEntry,
     ) -> Pushed<'t> {
+        debug_assert!(entry.key() == key, "the leaf of this key would have a version of another one");
         let mut restarts = 0;
         loop {
             if let Some(pushed) = self.try_insert(lane, key, entry) {
@@ -129,6 +130,7 @@ impl Tree {
         let mut depth = 0;
         loop {
             // `key[..depth]` is the path to `node`, its prefix included.
+            debug_assert!(depth <= key.len(), "the key would end at a node behind its path");
             let Some((&byte, rest)) = key.get(depth..).and_then(<[u8]>::split_first) else {
                 return end_here(lane, node, entry);
             };

@@ -49,6 +49,7 @@ impl VersionEntry {
         let memory = lane.entry_memory();
         let entry =
             VersionEntry { seq_kind: SeqKind::new(seq, kind), record, older: AtomicPtr::new(null_mut()) };
+        debug_assert!(memory.is_aligned(), "a version lies where a link cannot name it");
         // SAFETY: fresh memory of this size and alignment, readable for `'t` (arena rules 2 and 3).
         unsafe {
             memory.write(entry);
@@ -82,7 +83,9 @@ impl VersionEntry {
     pub(crate) fn older(&self) -> Option<&VersionEntry> {
         // SAFETY: null or an entry of the same arena, which frees nothing while `self` borrows from it.
         // Acquire: pairs with the Release in `set_older`.
-        unsafe { self.older.load(Ordering::Acquire).as_ref() }
+        let older = unsafe { self.older.load(Ordering::Acquire).as_ref() };
+        debug_assert!(older.is_none_or(|older| older.seq() < self.seq()), "numbers descend: rule 3");
+        older
     }
 
     /// The newest version with a number up to `seq`, from this one on.
@@ -149,6 +152,7 @@ fn push_older<'t>(lane: &mut LaneGuard<'t>, head: &'t VersionEntry, entry: &'t V
     while let Some(older) = newer.older().filter(|older| older.seq() >= entry.seq()) {
         newer = older;
     }
+    debug_assert!(newer.seq() >= entry.seq(), "{} would come behind an older version", entry.seq());
     if newer.seq() == entry.seq() {
         return Pushed::Duplicate;
     }

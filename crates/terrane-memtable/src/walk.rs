@@ -19,6 +19,7 @@ use crate::list::{List, PostId};
 use crate::node::{Child, Node, Slot};
 use crate::version::VersionEntry;
 
+mod land;
 mod place;
 
 pub(crate) use place::At;
@@ -248,6 +249,7 @@ impl<'t> Walk<'t> {
         while let Some(frame) = self.path.last_mut() {
             match frame.coming.next(&mut self.ahead, frame.node, frame.place, false) {
                 Some((byte, child)) => {
+                    debug_assert!(usize::from(byte) >= frame.place, "the walk goes back to byte {byte}");
                     frame.place = usize::from(byte) + 1;
                     return match child {
                         Child::Leaf(head) => self.land(head),
@@ -269,6 +271,7 @@ impl<'t> Walk<'t> {
         self.face(true);
         while let Some(frame) = self.path.last_mut() {
             if let Some((byte, child)) = frame.coming.next(&mut self.ahead, frame.node, frame.place, true) {
+                debug_assert!(usize::from(byte) + 1 < frame.place, "the walk goes forward to byte {byte}");
                 frame.place = usize::from(byte) + 1;
                 return match child {
                     Child::Leaf(head) => self.land_oldest(head),
@@ -287,55 +290,9 @@ impl<'t> Walk<'t> {
         self.at = None;
     }
 
-    #[cold]
-    fn seek_in(&mut self, list: &'t List, key: &[u8], seq: SeqNo) {
-        let (post, is_key) = list.at_or_behind(key);
-        self.post = post;
-        match post.and_then(|post| list.head(post)) {
-            Some(head) if is_key => self.land_visible(head, seq),
-            _ => self.land_at(list, post),
-        }
-    }
-
-    /// Goes to the newest version of a post's key.
-    #[cold]
-    fn land_at(&mut self, list: &'t List, post: Option<PostId>) {
-        self.post = post;
-        match post.and_then(|post| list.head(post)) {
-            Some(head) => self.land(head),
-            None => self.at = None,
-        }
-    }
-
-    /// Goes to the oldest version of a post's key.
-    #[cold]
-    fn land_oldest_at(&mut self, list: &'t List, post: Option<PostId>) {
-        self.post = post;
-        match post.and_then(|post| list.head(post)) {
-            Some(head) => self.land_oldest(head),
-            None => self.at = None,
-        }
-    }
-
-    /// Goes to the newest version of the first key in `node`.
-    fn descend_first(&mut self, node: Node<'t>) {
-        self.push(node, 0);
-        match node.terminal().load().child() {
-            Child::Leaf(head) => self.land(head),
-            _ => self.next_key(),
-        }
-    }
-
-    /// Goes to the oldest version of the last key in `node`.
-    fn descend_last(&mut self, node: Node<'t>) {
-        const BEHIND_ALL: usize = 257;
-        self.push(node, BEHIND_ALL);
-        self.prev_key();
-    }
-
     /// True if the key of `first` comes before that of `second`, as far as there are both. A caller's
     /// comparator may break its promise.
-    fn is_ordered(&self, first: Option<&VersionEntry>, second: Option<&VersionEntry>) -> bool {
+    pub(crate) fn is_ordered(&self, first: Option<&VersionEntry>, second: Option<&VersionEntry>) -> bool {
         let (Some(first), Some(second)) = (first, second) else { return true };
         self.list.is_some() || first.key() < second.key()
     }
@@ -360,31 +317,6 @@ impl<'t> Walk<'t> {
         if let Some(frame) = self.path.last_mut() {
             frame.coming.fill(&mut self.ahead, frame.node, frame.place, false);
         }
-    }
-
-    fn land(&mut self, head: &'t VersionEntry) {
-        self.at = Some(At { head, entry: head, view: head.view() });
-        self.newer.clear();
-        self.newer_known = true;
-    }
-
-    fn land_visible(&mut self, head: &'t VersionEntry, seq: SeqNo) {
-        let Some(entry) = head.visible_at(seq) else { return self.next_key() };
-        self.land(head);
-        if entry.seq() != head.seq() {
-            self.at = Some(At { head, entry, view: entry.view() });
-            self.newer_known = false;
-        }
-    }
-
-    fn land_oldest(&mut self, head: &'t VersionEntry) {
-        self.land(head);
-        let mut entry = head;
-        while let Some(older) = entry.older() {
-            self.newer.push(entry);
-            entry = older;
-        }
-        self.at = Some(At { head, entry, view: entry.view() });
     }
 }
 

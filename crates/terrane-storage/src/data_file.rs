@@ -7,6 +7,7 @@ use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::Result;
 use terrane_device::{Announced, Disk, File, FileRead, PendingRead};
 
+use crate::slots::FILE_SLOTS;
 use crate::store::{ReadRequest, SLOT_BYTES};
 
 /// Ending of the names of data files.
@@ -53,6 +54,7 @@ impl DataFile {
 
     /// Copies slots to the same offset of another file.
     pub(crate) fn copy_to(&self, to: &dyn File, from: u32, until: u32) -> Result<u64> {
+        debug_assert!(from < until, "an extent has at least one slot: {from}..{until}");
         // The last extent of a file need not fill its slots.
         let end = slot_offset(until).min(self.file.len()?);
         let len = end.saturating_sub(slot_offset(from));
@@ -87,6 +89,7 @@ impl DataFile {
 
     /// Makes the file longer without space for it.
     pub(crate) fn extend(&self, slots: u32) -> Result<()> {
+        assert!(slots <= FILE_SLOTS, "a file of {slots} slots: the next opening would refuse it");
         let result = self.file.set_len(slot_offset(slots));
         self.dirty.store(true, Ordering::Release);
         result
@@ -115,9 +118,12 @@ impl DataFile {
     /// Truncates the part after the last whole slot, which a growth left at a power cut; returns the number
     /// of bytes. Requires: no thread grows the file.
     pub(crate) fn cut_tail(&self) -> Result<u64> {
-        let tail = self.file.len()? % SLOT_BYTES as u64;
+        let len = self.file.len()?;
+        let tail = len % SLOT_BYTES as u64;
         if tail > 0 {
-            self.shrink(self.slots()? as u32)?;
+            let slots = (len / SLOT_BYTES as u64) as u32;
+            assert!(slot_offset(slots) == len - tail, "a file of {len} bytes would lose whole slots");
+            self.shrink(slots)?;
         }
         Ok(tail)
     }

@@ -53,6 +53,7 @@ impl ExtentFiles {
     /// # Errors
     /// `Full`, `Io`.
     pub fn finish(self) -> Result<()> {
+        debug_assert!(self.files.keys().all(|number| *number > 0), "a data file has a number above 0");
         for (file, end) in self.files.values() {
             file.set_len(slot_offset(*end))?;
             file.sync()?;

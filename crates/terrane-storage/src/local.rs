@@ -308,10 +308,12 @@ impl Store for LocalStore {
         }
         let mut held = self.held.lock();
         let mut accounting = self.accounting()?;
+        debug_assert!(held.count > 0 || held.freed.is_empty(), "extents wait for the end of no copy");
         if held.count > 0 && !terrane_base::planted!(FreeWhileHeld) {
             if !accounting.space.is_taken(id, slots) {
                 return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
             }
+            verify!(!held.freed.contains(&(id, slots)), "extent {id} is freed twice while a copy is made");
             held.freed.push((id, slots));
             return Ok(());
         }

@@ -36,6 +36,7 @@ impl SlotSet {
 
     /// The first slot at or after `from` that is in the set; [`FILE_SLOTS`] if there is none.
     pub(crate) fn next_in(&self, from: u32) -> u32 {
+        debug_assert!(from <= FILE_SLOTS, "slot {from} is in no file");
         masks(from..FILE_SLOTS)
             .find_map(|(index, mask)| first_bit(index, self.0[index] & mask))
             .unwrap_or(FILE_SLOTS)
@@ -43,6 +44,7 @@ impl SlotSet {
 
     /// The first slot at or after `from` that is not in the set; [`FILE_SLOTS`] if there is none.
     fn next_out(&self, from: u32) -> u32 {
+        debug_assert!(from <= FILE_SLOTS, "slot {from} is in no file");
         masks(from..FILE_SLOTS)
             .find_map(|(index, mask)| first_bit(index, !self.0[index] & mask))
             .unwrap_or(FILE_SLOTS)
@@ -57,6 +59,7 @@ impl SlotSet {
                 return None;
             }
             from = self.next_in(start);
+            debug_assert!(start < from, "a gap has a slot, so the next one lies behind it");
             Some(start..from.min(end))
         })
     }
@@ -75,7 +78,9 @@ impl SlotSet {
         for (index, mask) in masks(0..end).rev() {
             let word = self.0[index] & mask;
             if word != 0 {
-                return index as u32 * 64 + 64 - word.leading_zeros();
+                let found = index as u32 * 64 + 64 - word.leading_zeros();
+                debug_assert!(found <= end, "a slot at or behind {end} was found");
+                return found;
             }
         }
         0

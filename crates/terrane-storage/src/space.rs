@@ -125,6 +125,7 @@ impl Space {
                 space.seal(number);
             }
         }
+        debug_assert!(space.counts.total == self.counts.total, "the files have the same slots as before");
         space
     }
 
@@ -168,6 +169,7 @@ impl Space {
         // It may have been short: nothing says how much of its last slot has space.
         file.held.remove(end - 1..end);
         self.counts.taken += u64::from(slots);
+        debug_assert!(self.counts.taken <= self.counts.total, "extents lie in the files");
         Ok(())
     }
 
@@ -177,6 +179,7 @@ impl Space {
         let mut full_so_far = true;
         for (&number, file) in self.files.range_mut(self.first_free..) {
             if let Some(run) = file.find(slots) {
+                debug_assert!(run.len() == slots as usize, "{run:?} for an extent of {slots} slots");
                 let lacking = file.lacking(run.clone());
                 return Some((self.take_run(Run { file: number, slots: run }), lacking));
             }
@@ -195,7 +198,9 @@ impl Space {
         let found = self.files.iter().filter(|(_, file)| !file.is_sealed).find_map(|(&number, file)| {
             let mut gaps = file.taken.union(&file.held.complement()).gaps(file.len);
             let gap = gaps.find(|gap| gap.len() as u32 >= slots)?;
-            Some(Run { file: number, slots: gap.start..gap.start + slots })
+            let run = gap.start..gap.start + slots;
+            debug_assert!(file.held.contains_all(run.clone()), "a slot of {run:?} has no space");
+            Some(Run { file: number, slots: run })
         });
         found.map(|run| self.take_run(run))
     }
@@ -255,6 +260,7 @@ impl Space {
     /// enough, or a new one.
     #[must_use]
     pub fn plan_growth(&self, slots: u32) -> Growth {
+        debug_assert!((1..=FILE_SLOTS).contains(&slots), "an extent of {slots} slots lies in no file");
         for (&number, file) in &self.files {
             let needed = slots.saturating_sub(file.tail());
             if !file.is_sealed && file.len + needed <= FILE_SLOTS {
@@ -273,6 +279,7 @@ impl Space {
                 unused += 1;
             }
         }
+        debug_assert!(!self.files.contains_key(&unused), "a new file would replace data file {unused}");
         unused
     }
 
@@ -292,13 +299,12 @@ impl Space {
 
     /// Number of free slots beyond the reserve.
     fn excess(&self, reserve: Reserve) -> u32 {
-        let SlotCounts { total, taken, holes, .. } = self.counts;
+        let SlotCounts { total, taken, holes, sealed, .. } = self.counts();
         let reserve = match reserve {
             Reserve::Share => (taken / u64::from(RESERVE_SHARE)).max(u64::from(RESERVE_SLOTS_MIN)),
             Reserve::Nothing => 0,
         };
-        (total - taken - holes - self.sealed_slots()).saturating_sub(reserve).min(u64::from(FILE_SLOTS))
-            as u32
+        (total - taken - holes - sealed).saturating_sub(reserve).min(u64::from(FILE_SLOTS)) as u32
     }
 
     /// Free slots of sealed files, without holes.
@@ -381,6 +387,9 @@ impl Space {
     /// Number of slots in each state.
     #[must_use]
     pub fn counts(&self) -> SlotCounts {
-        SlotCounts { sealed: self.sealed_slots(), ..self.counts }
+        let counts = SlotCounts { sealed: self.sealed_slots(), ..self.counts };
+        let SlotCounts { total, taken, holes, sealed, .. } = counts;
+        debug_assert!(taken + holes + sealed <= total, "a slot has one state: {counts:?}");
+        counts
     }
 }

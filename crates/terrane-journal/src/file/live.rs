@@ -22,6 +22,7 @@ pub(super) struct Live {
 impl Live {
     /// Bytes of memory. What lies behind the end of a replayed segment is never touched.
     pub(super) fn memory_bytes(&self) -> u64 {
+        debug_assert!(self.info.used <= self.info.bytes, "{:?} uses more than it has", self.info);
         match self.file {
             Some(_) => self.info.bytes,
             None => self.info.used.next_multiple_of(PAGE_BYTES).min(self.info.bytes),

@@ -105,6 +105,7 @@ impl Shared {
     /// [`Shared::remove_unused`] or the next opening removes it. Requires: the journal has stopped.
     pub(super) fn give_up_prepared(&self) {
         let mut state = self.state.lock();
+        debug_assert!(state.is_stopping, "a rotation may still take what is prepared");
         let prepared = [state.ready.take(), state.pending.take()];
         prepared.into_iter().flatten().for_each(|unused| state.push_unused(unused));
     }
@@ -138,6 +139,7 @@ impl Shared {
             }
             None => self.make(bytes)?,
         };
+        debug_assert!(live.info.used == 0, "{:?} has bytes, and no replay would find them", live.info);
         match self.registrar.register(&live.spec()) {
             _ if terrane_base::planted!(UseUnregisteredSegment) => Ok(live),
             Ok(()) => Ok(live),
@@ -197,6 +199,7 @@ impl Shared {
             state.next_file += 1;
             state.next_file - 1
         });
+        assert!(number >= self.first_file, "an earlier opening may have made file {number}");
         let path = self.path(number);
         let file = self.disk.open(&path, OpenMode::Create, false)?;
         let made = file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.sync_entries());
@@ -262,6 +265,7 @@ impl State {
     /// Lists a prepared segment that will not be used. Ids must grow along the chain: it can never be used
     /// behind one that was prepared later.
     pub(super) fn push_unused(&mut self, mut unused: Live) {
+        assert!(unused.info.used == 0, "{:?} has records, and is listed as unused", unused.info);
         unused.info.state = SegmentState::Unused;
         self.live.push_back(unused);
     }

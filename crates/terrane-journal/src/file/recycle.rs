@@ -45,6 +45,7 @@ impl Shared {
             let mut state = self.state.lock();
             let is_full = state.spares.len() >= self.settings.spare_files_max;
             if state.has_use_for(bytes, &self.settings) && !is_full {
+                debug_assert!(state.spares.iter().all(|spare| spare.0 != file), "file {file} is spare twice");
                 state.spares.push((file, bytes));
             } else {
                 drop(state);
@@ -195,6 +196,8 @@ impl Shared {
         // The end of an active segment is known once the journal was closed without an error.
         let is_known = |segment: &SegmentInfo| segment.state != SegmentState::Active || segment.used > 0;
         for segment in live.iter().filter(|segment| is_known(segment)) {
+            let is_unused = segment.state == SegmentState::Unused;
+            assert!(is_unused || segment.used > 0, "the records of {segment:?} would be lost");
             let used = segment.used.next_multiple_of(PAGE_BYTES);
             if used < segment.bytes {
                 let file = self.disk.open(&self.path(segment.file), OpenMode::Write, false)?;

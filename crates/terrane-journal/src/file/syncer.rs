@@ -52,6 +52,8 @@ impl Shared {
         // Relaxed: the number is only written into marks, and no other memory depends on it.
         self.durable.fetch_max(last_seq.0, Ordering::Relaxed);
         let mut state = self.state.lock();
+        let mut older = state.live.iter().take_while(|live| live.info.id < *id);
+        debug_assert!(older.all(|live| live.info.state != SegmentState::Sealed), "oldest first: {id} is not");
         if let Some(live) = state.live.iter_mut().find(|live| live.info.id == *id) {
             live.info.state = SegmentState::Durable;
         }

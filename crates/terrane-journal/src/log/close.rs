@@ -31,6 +31,7 @@ impl Log {
         let closed =
             self.persist(medium).and_then(|()| self.mark(medium)).and_then(|()| self.persist(medium));
         closed.inspect_err(|error| poison.set(error.clone()))?;
+        debug_assert!(self.durable.0 + 1 == self.next_seq.0, "a closed journal is durable to its end");
         Ok(SeqNo(self.next_seq.0 - 1))
     }
 }

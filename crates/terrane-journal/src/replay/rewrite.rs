@@ -127,7 +127,8 @@ pub fn rewrite(
     // The last file may be written in part.
     let first = first.inspect_err(|_| discard(disk, dir, names.file..=writer.names.file))?;
     let Some(first) = first else { return Ok(Rewritten { edit, ..Rewritten::default() }) };
-    let gone = listed.iter().map(|listed| listed.spec.id).filter(|id| *id >= first).collect();
+    let gone: Vec<_> = listed.iter().map(|listed| listed.spec.id).filter(|id| *id >= first).collect();
+    debug_assert!(writer.written.len() <= gone.len(), "a new segment replaces a listed one");
     Ok(Rewritten { gone, written: writer.written, edit })
 }
 
@@ -195,6 +196,10 @@ impl Writer<'_> {
                 self.link = Some(scan.link());
             }
         }
+        debug_assert!(
+            first_changed.is_some() != self.written.is_empty(),
+            "from the first change on all are new"
+        );
         Ok(first_changed)
     }
 

@@ -49,6 +49,7 @@ impl Scan {
     }
 
     pub(super) fn sealed(&self) -> SealedSegment {
+        assert!(self.end.offset <= self.memory.region.len(), "the valid part lies in the segment");
         SealedSegment {
             spec: self.listed.spec,
             end: self.end.offset as u64,
@@ -145,6 +146,7 @@ impl Scan {
     /// of it may have failed; then the system treats the pages as clean, and a sync alone would make nothing
     /// durable.
     pub(super) fn make_durable(&self, durable: SeqNo) -> Result<()> {
+        assert!(self.listed.seal.is_none(), "readers may read a sealed part while it is written");
         let mut at = self.unsure_from(durable);
         while at < self.end.offset {
             let end = self.end.offset.min(at + READ_BYTES);

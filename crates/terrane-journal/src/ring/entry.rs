@@ -59,6 +59,7 @@ impl Entry {
         if self.len == 0 {
             return &[];
         }
+        debug_assert!(!self.records.is_null(), "{} bytes of no batch", self.len);
         // SAFETY: pointer and length come from the owner's batch, borrowed for as long as the owner waits.
         unsafe { std::slice::from_raw_parts(self.records, self.len as usize) }
     }

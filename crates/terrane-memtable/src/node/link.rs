@@ -85,6 +85,7 @@ impl<'t> Link<'t> {
     /// Prefetches the line that a lookup of `byte` below this link will read first.
     #[inline]
     pub(crate) fn prefetch(self, byte: u8) {
+        debug_assert!(!self.tagged.is_null(), "an empty link leads to nothing that could be prefetched");
         if self.tagged.addr() & LEAF != 0 {
             return prefetch(self.tagged);
         }

@@ -61,6 +61,7 @@ impl RangeDeletes {
 fn place(chunks: &mut Chunks, delete: Stretch, collation: &Collation) {
     let later: Vec<SeqNo> = chunks.range(delete.seq..).map(|(first, _)| *first).collect();
     let (first, chunk) = with(chunks, delete, later.is_empty(), collation);
+    debug_assert!(later.first().is_none_or(|next| first < *next), "later chunks begin with greater numbers");
     let mut state = (!later.is_empty()).then(|| chunk.state_at(SeqNo::MAX));
     chunks.insert_mut(first, chunk);
     for first in later {

@@ -114,7 +114,10 @@ impl State {
 
     pub(super) fn insert(&mut self, start: Key, end: (Key, SeqNo)) {
         match self {
-            State::Bytes(map) => map.insert_mut(start, end),
+            State::Bytes(map) => {
+                debug_assert!(start < end.0, "invariant 1: no stretch is empty");
+                map.insert_mut(start, end);
+            }
             State::Ordered(map, collation) => map.insert_mut(Placed(start, collation.clone()), end),
         }
     }

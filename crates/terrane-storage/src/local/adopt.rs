@@ -46,6 +46,7 @@ impl LocalStore {
     }
 
     fn enter(&self, number: u32, slots: u32, extents: &[(u32, u32)]) -> Result<()> {
+        debug_assert!((1..=FILE_SLOTS).contains(&slots), "a file of {slots} slots is adopted");
         let path = self.dir.join(data_file::name(number));
         let file = self.disk.open(&path, OpenMode::Write, self.settings.direct_io)?;
         if file.len()? < slot_offset(slots) {

@@ -37,6 +37,7 @@ impl LocalStore {
                 copy.bytes_copied += self.copy_extents(*number, dir, extents)?;
             }
         }
+        debug_assert!(copy.files_linked <= by_file.len() as u64, "a file is linked once");
         self.disk.sync_dir(dir)?;
         Ok(copy)
     }
@@ -61,6 +62,7 @@ impl LocalStore {
             bytes += from.copy_to(&*to, *slot, slot + slots)?;
         }
         let end = extents.iter().map(|(slot, slots)| slot + slots).max().unwrap_or(0);
+        debug_assert!(bytes <= slot_offset(end), "{bytes} bytes of extents below slot {end}: two overlap");
         to.set_len(slot_offset(end))?;
         to.sync()?;
         Ok(bytes)

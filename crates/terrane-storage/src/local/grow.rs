@@ -67,6 +67,7 @@ impl LocalStore {
         let plan = self.space.lock().space.plan_growth(slots);
         let known = self.files.read().get(&plan.file).cloned();
         let file = known.map_or_else(|| self.make_file(plan.file), Ok)?;
+        assert!(plan.from <= plan.at_least, "a growth would cut off extents: {plan:?}");
         file.extend(plan.at_least).map_err(|error| self.undo_growth(plan, slots, &file, error))?;
         self.space.lock().space.extended(plan.file, plan.at_least);
         Ok(())
@@ -81,7 +82,8 @@ impl LocalStore {
             create().or_else(|error| self.disk.remove(&path).map_err(|_| error).and_then(|()| create()))?;
         self.dir_dirty.store(true, Ordering::Release);
         let file = Arc::new(DataFile::new(file));
-        self.files.write().insert(number, Arc::clone(&file));
+        let before = self.files.write().insert(number, Arc::clone(&file));
+        debug_assert!(before.is_none(), "data file {number} is made, and one is open already");
         Ok(file)
     }
 }

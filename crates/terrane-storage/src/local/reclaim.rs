@@ -40,6 +40,7 @@ impl LocalStore {
     fn reclaim_one(&self, reclaim: &Reclaim) -> Result<u64> {
         let (Reclaim::Punch(run) | Reclaim::Shrink(run)) = reclaim;
         let Run { file: number, slots } = run;
+        debug_assert!(!slots.is_empty(), "work on no slot of file {number} frees nothing");
         let file = self.file(*number)?;
         match reclaim {
             Reclaim::Punch(_) => file.punch(slots.start, slots.end)?,

@@ -56,13 +56,17 @@ impl FileSlots {
     /// The parts of a run that may lack real space.
     pub(super) fn lacking(&self, run: Range<u32>) -> Vec<Range<u32>> {
         let within = |gap: Range<u32>| gap.start.max(run.start)..gap.end;
+        debug_assert!(run.end <= self.len, "{run:?} of a file of {} slots", self.len);
         self.held.gaps(run.end).map(within).filter(|gap| !gap.is_empty()).collect()
     }
 
     /// The highest free gap that contains a slot which may take space.
     pub(super) fn last_punchable_gap(&self) -> Option<Range<u32>> {
         let end = self.taken.union(&self.holes).complement().last_end(self.len);
-        (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len))
+        let gap = (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len));
+        let is_free = |gap: &Range<u32>| gap.contains(&(end - 1)) && self.taken.contains_none(gap.clone());
+        debug_assert!(gap.as_ref().is_none_or(is_free), "{gap:?} is no gap around slot {}", end - 1);
+        gap
     }
 
     /// The upper part of a free gap in which at most `excess` slots take space.

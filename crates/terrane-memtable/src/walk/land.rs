@@ -1,0 +1,83 @@
+//! How a walk comes to a version: at a post of the list, below a node, or at a key's newest or oldest one.
+
+use terrane_base::SeqNo;
+
+use super::{At, Walk};
+use crate::list::{List, PostId};
+use crate::node::{Child, Node};
+use crate::version::VersionEntry;
+
+impl<'t> Walk<'t> {
+    #[cold]
+    pub(super) fn seek_in(&mut self, list: &'t List, key: &[u8], seq: SeqNo) {
+        let (post, is_key) = list.at_or_behind(key);
+        self.post = post;
+        match post.and_then(|post| list.head(post)) {
+            Some(head) if is_key => self.land_visible(head, seq),
+            _ => self.land_at(list, post),
+        }
+    }
+
+    /// Goes to the newest version of a post's key.
+    #[cold]
+    pub(super) fn land_at(&mut self, list: &'t List, post: Option<PostId>) {
+        self.post = post;
+        match post.and_then(|post| list.head(post)) {
+            Some(head) => self.land(head),
+            None => self.at = None,
+        }
+        debug_assert!(post.is_none() || self.at.is_some(), "a post that is linked has a version");
+    }
+
+    /// Goes to the oldest version of a post's key.
+    #[cold]
+    pub(super) fn land_oldest_at(&mut self, list: &'t List, post: Option<PostId>) {
+        self.post = post;
+        match post.and_then(|post| list.head(post)) {
+            Some(head) => self.land_oldest(head),
+            None => self.at = None,
+        }
+        debug_assert!(post.is_none() || self.at.is_some(), "a post that is linked has a version");
+    }
+
+    /// Goes to the newest version of the first key in `node`.
+    pub(super) fn descend_first(&mut self, node: Node<'t>) {
+        self.push(node, 0);
+        match node.terminal().load().child() {
+            Child::Leaf(head) => self.land(head),
+            _ => self.next_key(),
+        }
+    }
+
+    /// Goes to the oldest version of the last key in `node`.
+    pub(super) fn descend_last(&mut self, node: Node<'t>) {
+        const BEHIND_ALL: usize = 257;
+        self.push(node, BEHIND_ALL);
+        self.prev_key();
+    }
+
+    pub(super) fn land(&mut self, head: &'t VersionEntry) {
+        self.at = Some(At { head, entry: head, view: head.view() });
+        self.newer.clear();
+        self.newer_known = true;
+    }
+
+    pub(super) fn land_visible(&mut self, head: &'t VersionEntry, seq: SeqNo) {
+        let Some(entry) = head.visible_at(seq) else { return self.next_key() };
+        self.land(head);
+        if entry.seq() != head.seq() {
+            self.at = Some(At { head, entry, view: entry.view() });
+            self.newer_known = false;
+        }
+    }
+
+    pub(super) fn land_oldest(&mut self, head: &'t VersionEntry) {
+        self.land(head);
+        let mut entry = head;
+        while let Some(older) = entry.older() {
+            self.newer.push(entry);
+            entry = older;
+        }
+        self.at = Some(At { head, entry, view: entry.view() });
+    }
+}
