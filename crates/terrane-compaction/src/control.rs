@@ -71,8 +71,9 @@ impl RateLimiter {
         let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
         let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
         let mut paid_until = self.paid_until.lock();
-        let now = self.clock.now();
-        *paid_until = (*paid_until).max(now.saturating_sub(SAVED_MAX)).saturating_add(cost);
+        let (before, now) = (*paid_until, self.clock.now());
+        *paid_until = before.max(now.saturating_sub(SAVED_MAX)).saturating_add(cost);
+        debug_assert!(*paid_until >= before, "the time up to which bytes are paid only rises");
         paid_until.saturating_sub(now)
     }
 }
@@ -184,12 +185,20 @@ impl JobControl {
 
     /// Makes the job fold operands with the merge operator of its table. Without one it keeps them.
     pub fn fold_with(&self, operator: Arc<dyn MergeOperator>) {
+        debug_assert!(
+            self.operator.get().is_none_or(|set| set.name() == operator.name()),
+            "a job folds with one operator"
+        );
         // A control belongs to one job: a second call passes the same operator.
         let _ = self.operator.set(operator);
     }
 
     /// Makes the job call a compaction filter, except for rows with the number `seen` or a smaller one.
     pub fn filter_with(&self, filter: Arc<dyn CompactionFilter>, seen: SeqNo) {
+        debug_assert!(
+            self.filtering.get().is_none_or(|set| set.filter.name() == filter.name()),
+            "a job asks one filter"
+        );
         // As above.
         let _ = self.filtering.set(Filtering { filter, seen });
     }
@@ -218,6 +227,10 @@ impl JobControl {
 
     /// Gives the job the counter of numbers for its value tables, which the overflow runs share.
     pub fn number_values_with(&self, numbers: Arc<AtomicU64>) {
+        debug_assert!(
+            self.value_numbers.get().is_none_or(|set| Arc::ptr_eq(set, &numbers)),
+            "one counter gives out the numbers of a job's value tables"
+        );
         // A control belongs to one job: a second call passes the same counter.
         let _ = self.value_numbers.set(numbers);
     }
@@ -353,7 +366,13 @@ impl JobControl {
 
     fn turn(&self, to: u8, from: impl FnOnce(u8) -> bool) {
         let _gate = self.gate.lock();
-        if from(self.state.load(Ordering::Relaxed)) {
+        let state = self.state.load(Ordering::Relaxed);
+        if from(state) {
+            debug_assert!(state != CANCELLED || to == CANCELLED, "a job that was cancelled stays cancelled");
+            debug_assert!(
+                to != CANCELLED || self.cancelled.get().is_some(),
+                "the cause is set before the state"
+            );
             self.state.store(to, Ordering::Relaxed);
             self.changed.notify_all();
         }

@@ -236,6 +236,8 @@ impl JobSpec {
         let mut places: Vec<Place> = self.inputs.iter().map(|input| input.place).collect();
         places.sort_unstable();
         assert!(places.is_sorted_by(|a, b| a < b), "a place is an input twice: {places:?}");
+        let is_by_number = self.values.is_sorted_by(|a, b| a.number() < b.number());
+        assert!(is_by_number, "value tables are searched by number: {:?}", self.values);
         if self.collation().is_bytes() {
             for input in &self.inputs {
                 let is_apart = input.extents.is_sorted_by(|a, b| a.largest < b.smallest);
@@ -256,6 +258,15 @@ impl JobSpec {
     /// What the job must claim while it runs.
     #[must_use]
     pub fn claim(&self) -> Claim {
+        let is_held = |meta: &ExtentMeta| {
+            !self.collation().is_bytes()
+                || self.range.contains(&meta.smallest) && self.range.contains(&meta.largest)
+        };
+        let mut replaced = self.inputs.iter().filter(|input| input.place == self.target);
+        debug_assert!(
+            replaced.all(|input| input.extents.iter().all(is_held)),
+            "a job holds the extents of its target that it replaces"
+        );
         let mut holds = vec![(self.target, self.range.clone())];
         for input in self.inputs.iter().filter(|input| input.place != self.target) {
             holds.extend(input.hull().to_range().map(|range| (input.place, range)));

@@ -257,6 +257,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 
     /// Merges the entries of a source as long as they come before all others.
     fn pass_entries(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+        debug_assert!(self.sources[winner].state() == SourceState::Entry, "only a decoded block has entries");
         let (prefix_len, collation) = (self.order.prefix_len(), self.spec.collation());
         let (source, other) = two(&mut self.sources, winner, rival);
         let bound = other.zip(rival).and_then(|(other, index)| self.order.rank(other, index));

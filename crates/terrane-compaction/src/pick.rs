@@ -234,6 +234,7 @@ impl<'a> Picker<'a> {
 
     /// Due levels, the most urgent first; 0 means the overflow runs.
     fn due(&self) -> Vec<u8> {
+        debug_assert!(u8::try_from(self.shape.levels.len()).is_ok(), "a byte numbers the levels");
         let mut due: Vec<(u64, u8)> = Vec::new();
         for number in 0..=self.shape.levels.len() as u8 {
             let score = self.score(number);

@@ -94,6 +94,11 @@ impl<'a> Hull<'a> {
 
     pub(crate) fn to_range(self) -> Option<KeyRange> {
         let range = self.bounds.map(|(first, last)| KeyRange::closed(first, last))?;
-        Some(range.ordered(self.collation.unwrap_or(&Collation::BYTES)))
+        let range = range.ordered(self.collation.unwrap_or(&Collation::BYTES));
+        debug_assert!(
+            !range.collation.is_bytes() || !range.ends_before(&range.start),
+            "the range of extents ends at its start or behind it"
+        );
+        Some(range)
     }
 }

@@ -208,6 +208,7 @@ impl<E: HasMeta> Chunk<E> {
     /// The extent at `index`. Requires: `index < len()`.
     #[inline]
     pub(crate) fn get(&self, index: usize) -> &E {
+        debug_assert!(index < self.len, "extent {index} is one of the chunk's {}", self.len);
         let item = &self.groups[index / GROUP_LEN].items[index % GROUP_LEN];
         item.as_ref().expect("places below the length are filled")
     }
@@ -225,11 +226,24 @@ impl<E: HasMeta> Chunk<E> {
     /// Index of the first extent whose largest key is not less than `key`, or `len()`.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> usize {
-        match self.head_of(key) {
+        let found = match self.head_of(key) {
             Ok(wanted) => self.find_head(key, wanted),
             Err(Ordering::Less) => 0,
             Err(_) => self.len,
-        }
+        };
+        debug_assert!(
+            self.is_first_not_less(found, key),
+            "heads and whole keys lead to the same extent, not to {found}"
+        );
+        found
+    }
+
+    /// True if `found` is what [`Chunk::find`] has to return for `key`, which whole keys decide. What a
+    /// comparator orders is not looked at: it may break its promise.
+    fn is_first_not_less(&self, found: usize, key: &[u8]) -> bool {
+        let largest = |index: usize| top(self.get(index).meta());
+        let is_less_before = found.checked_sub(1).is_none_or(|before| largest(before) < key);
+        self.prefix_len == BY_COMPARATOR || is_less_before && (found == self.len || largest(found) >= key)
     }
 
     /// The extent whose range includes `key`.
@@ -245,6 +259,11 @@ impl<E: HasMeta> Chunk<E> {
             Ordering::Equal => found.meta().collation.le(&found.meta().smallest, key),
             Ordering::Greater => false,
         };
+        let is_within = |meta: &ExtentMeta| meta.smallest.as_slice() <= key && top(meta) >= key;
+        debug_assert!(
+            !is_covered || self.prefix_len == BY_COMPARATOR || is_within(found.meta()),
+            "an extent that covers a key has it between its smallest and its largest"
+        );
         is_covered.then_some(found)
     }
 
@@ -264,6 +283,11 @@ impl<E: HasMeta> Chunk<E> {
     /// The head of a key with the common prefix; for another key, the side of the chunk on which it lies.
     #[inline]
     fn head_of(&self, key: &[u8]) -> Result<u64, Ordering> {
+        debug_assert!(
+            self.prefix_len == BY_COMPARATOR || self.prefix_len as usize <= PREFIX_MAX,
+            "a chunk keeps a prefix of {PREFIX_MAX} bytes at most, not of {}",
+            self.prefix_len
+        );
         let Some(prefix) = self.prefix.get(..self.prefix_len as usize) else { return Ok(0) };
         match key.strip_prefix(prefix) {
             Some(rest) => Ok(Collation::BYTES.head(rest)),

@@ -28,6 +28,7 @@ impl Decay {
     /// Returns true if an extent may have `permille` of its entries dead at `now`. Never returns false if one
     /// has.
     pub(crate) fn may_reach(&self, permille: u64, now: Moment) -> bool {
+        debug_assert!(self.0.is_sorted(), "a greater share of entries is dead no earlier than a smaller one");
         // The greatest step that is not above `permille`; below the first step, whether any entry is dead.
         match usize::try_from(permille.min(PERMILLE) * STEPS as u64 / PERMILLE).unwrap_or(STEPS) {
             0 => true,

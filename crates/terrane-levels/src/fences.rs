@@ -109,6 +109,7 @@ impl Fences {
 
     #[inline]
     fn first_not_less(&self, wanted: u64) -> usize {
+        debug_assert!(self.samples.len() == self.heads.len() / STRETCH, "each full stretch has a sample");
         let stretch = if self.samples.len() <= SAMPLES_COUNTED_MAX {
             count_less(&self.samples, wanted)
         } else {

@@ -151,7 +151,14 @@ impl<E: HasMeta> Level<E> {
     pub fn find(&self, key: &[u8]) -> usize {
         let chunk = self.find_chunk(key);
         match self.chunks.get(chunk) {
-            Some(found) => self.starts[chunk] as usize + found.find(key),
+            Some(found) => {
+                let within = found.find(key);
+                debug_assert!(
+                    within < found.len() || !self.fences.collation().is_bytes(),
+                    "the fence of chunk {chunk} is the largest key of its last extent"
+                );
+                self.starts[chunk] as usize + within
+            }
             None => self.len(),
         }
     }

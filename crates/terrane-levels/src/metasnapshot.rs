@@ -120,13 +120,19 @@ impl<E: HasMeta> Metasnapshot<E> {
     pub fn apply_listing(&self, changes: Vec<Change<E>>) -> Result<(Self, Vec<E>)> {
         let mut next = self.clone();
         let gone = next.apply_in_place(changes)?;
-        let emptied = gone.into_iter().filter(|extent| extent.meta().value_table.is_some()).collect();
+        let emptied: Vec<E> = gone.into_iter().filter(|extent| extent.meta().value_table.is_some()).collect();
+        let mut numbers = emptied.iter().filter_map(|extent| extent.meta().value_table.map(|it| it.number));
+        debug_assert!(
+            numbers.all(|number| next.values.get(number).is_none()),
+            "a value table that left is not found any more"
+        );
         Ok((next, emptied))
     }
 
     /// As [`Metasnapshot::apply`], in place; unusable after an error. Returns the removed extents, value
     /// tables included.
     pub(crate) fn apply_in_place(&mut self, changes: Vec<Change<E>>) -> Result<Vec<E>> {
+        let before = self.totals().extents;
         let mut by_place: BTreeMap<Place, Vec<Change<E>>> = BTreeMap::new();
         for change in changes {
             by_place.entry(change.place()).or_default().push(change);
@@ -153,10 +159,16 @@ impl<E: HasMeta> Metasnapshot<E> {
         for extent in &gone {
             self.slots.free(extent.meta().id, extent.meta().slots)?;
         }
+        let (came, went) = (come.len() as u64, gone.len() as u64);
         for (id, count) in come {
             self.slots.take(id, count)?;
         }
         self.trim();
+        debug_assert!(
+            self.totals().extents + went == before + came,
+            "of {before} extents and {came} that came {went} went, so {} cannot be left",
+            self.totals().extents
+        );
         Ok(gone)
     }
 
@@ -168,7 +180,10 @@ impl<E: HasMeta> Metasnapshot<E> {
                 "value table {id} leaves with the last pointer into it only"
             )));
         }
-        added.into_iter().try_for_each(|extent| self.values.add(extent))
+        let all = self.values.len() + added.len();
+        added.into_iter().try_for_each(|extent| self.values.add(extent))?;
+        debug_assert!(self.values.len() == all, "each value table has a number of its own");
+        Ok(())
     }
 
     /// The metasnapshot without the extents that `hidden` names, and without the value tables that only they

@@ -84,6 +84,17 @@ impl<E: HasMeta> Level<E> {
             ))
             .of_order());
         }
+        let went =
+            || stretches.iter().flat_map(|it| &self.chunks[it.old.clone()]).map(Chunk::len).sum::<usize>();
+        let came = || stretches.iter().flat_map(|it| &it.new).map(Chunk::len).sum::<usize>();
+        debug_assert!(
+            came() + gone.len() == went() + added.len(),
+            "new chunks have each extent that stays or comes: {} for {} of which {} go, and {} that come",
+            came(),
+            went(),
+            gone.len(),
+            added.len()
+        );
         Ok((stretches, gone.iter().map(|&index| self.get(index).clone()).collect()))
     }
 
@@ -188,6 +199,7 @@ impl<E: HasMeta> Level<E> {
             push(item)?;
         }
         added.try_for_each(&mut push)?;
+        debug_assert!(gone.peek().is_none(), "each extent that goes lies in its stretch, {old:?}");
         if let (Some(last), Some(after)) = (merged.last(), self.chunks.get(old.end)) {
             check_order(Some(last), after.get(0))?;
         }

@@ -31,12 +31,13 @@ impl Slots {
                 "extent {id} of {count} slots: 1 to {EXTENT_SLOTS_MAX} are possible"
             )));
         }
-        self.each_bit(id, count, |word, bit| {
+        let taken = self.each_bit(id, count, |word, bit| {
             let free = *word & bit == 0 || terrane_base::planted!(OwnTwice);
             *word |= bit;
             free
-        })
-        .map_err(|slot| {
+        });
+        debug_assert!(taken.is_err() || self.contains(id), "an extent owns the slots that it took: {id}");
+        taken.map_err(|slot| {
             Error::invalid(format!("extent {id} is owned twice: slot {}:{slot} is taken", id.file))
         })
     }
@@ -46,12 +47,18 @@ impl Slots {
     /// # Errors
     /// `Invalid` if one is not taken. Some may be freed then.
     pub fn free(&mut self, id: ExtentId, count: u32) -> Result<()> {
-        self.each_bit(id, count, |word, bit| {
+        let freed = self.each_bit(id, count, |word, bit| {
             let taken = *word & bit != 0;
             *word &= !bit;
             taken
+        });
+        debug_assert!(
+            freed.is_err() || count == 0 || !self.contains(id),
+            "an extent owns no slot that it freed: {id}"
+        );
+        freed.map_err(|slot| {
+            Error::invalid(format!("extent {id} is not owned: slot {}:{slot} is free", id.file))
         })
-        .map_err(|slot| Error::invalid(format!("extent {id} is not owned: slot {}:{slot} is free", id.file)))
     }
 
     /// Returns true if a slot is taken.

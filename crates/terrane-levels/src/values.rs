@@ -48,7 +48,9 @@ impl<E: HasMeta> ValueTable<E> {
     pub fn live_stored_bytes(&self) -> u64 {
         let meta = self.extent.meta();
         let entries = meta.entries.max(1);
-        share(u64::from(meta.bytes), self.live_entries.min(entries), entries)
+        let live = share(u64::from(meta.bytes), self.live_entries.min(entries), entries);
+        debug_assert!(live <= u64::from(meta.bytes), "{live} live bytes of {}", meta.bytes);
+        live
     }
 }
 
@@ -125,6 +127,10 @@ impl<E: HasMeta> ValueTables<E> {
         if chunk[guess].number == number {
             return Some(&chunk[guess]);
         }
+        debug_assert!(
+            guess + 1 == chunk.len() || chunk[guess].number > number,
+            "numbers ascend strictly, so value table {number} lies before its guess"
+        );
         let index = chunk[..guess].binary_search_by_key(&number, ValueTable::number).ok()?;
         Some(&chunk[index])
     }

@@ -82,6 +82,7 @@ impl CacheTransfer {
                 is_established,
             });
         }
+        debug_assert!(self.blocks.len() <= self.blocks_known, "cached blocks are among those that are known");
     }
 
     /// Returns true if there is nothing to load.
@@ -99,6 +100,7 @@ impl CacheTransfer {
         if self.is_empty() {
             return Ok(0);
         }
+        debug_assert!(self.reach.len() == self.blocks.len(), "each cached block has its reach");
         let loader = Loader { extent, cache: extent.bind(cache), fill_cache: true };
         loader.filter()?;
         let owner = loader.index()?;

@@ -241,12 +241,22 @@ impl ExtentCursor {
 
     /// Goes from the end of a block to the start of the next one.
     fn next_block(&mut self) -> Result<()> {
+        debug_assert!(
+            !self.position.is_placed(),
+            "a cursor leaves a block at its end: block {}",
+            self.block_index
+        );
         self.ahead.step(false);
         let at = self.block_index + 1;
         self.place(|cursor, index| cursor.first_of(index, at))
     }
 
     fn previous_block(&mut self) -> Result<()> {
+        debug_assert!(
+            !self.position.is_placed(),
+            "a cursor leaves a block at its end: block {}",
+            self.block_index
+        );
         self.ahead.step(true);
         let at = self.block_index.checked_sub(1);
         self.place(|cursor, index| cursor.last_of(index, at))

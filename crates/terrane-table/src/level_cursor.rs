@@ -138,8 +138,22 @@ impl LevelCursor {
         count(|cells| add(&cells.prefix_positives_false, u64::from(is_false)));
     }
 
+    /// True if the open extent is the one at its place in the list, and a position lies in an open extent.
+    fn is_sound(&self) -> bool {
+        let is_there = |cursor: &ExtentCursor| {
+            self.extent_index < self.list.len()
+                && Arc::ptr_eq(cursor.extent(), self.list.extent(self.extent_index))
+        };
+        self.cursor.as_ref().map_or(!self.is_placed, is_there)
+    }
+
     /// [`Cursor::seek_before`] within a scope; `index` is the extent that contains `key` or follows it.
     fn seek_before_within(&mut self, key: &[u8], index: usize) -> Result<()> {
+        debug_assert!(
+            index <= self.list.len(),
+            "extent {index} is one of {}, or behind them",
+            self.list.len()
+        );
         let Some((admitted, admission)) = self.admitted(index, true)? else { return Ok(()) };
         let Some(cursor) = self.open(admitted) else { return Ok(()) };
         if admitted < index {
@@ -176,6 +190,11 @@ impl LevelCursor {
     /// Records whether the extent's cursor has a position after an operation.
     fn update_placed(&mut self, done: Result<()>) -> Result<()> {
         self.is_placed = done.is_ok() && self.cursor.as_ref().is_some_and(ExtentCursor::is_placed);
+        debug_assert!(
+            self.is_sound(),
+            "a position lies in the open extent, number {} of the list",
+            self.extent_index
+        );
         done
     }
 
@@ -207,6 +226,7 @@ impl LevelCursor {
 
     /// Goes from the end of an extent to the next one, and past extents that hold range deletes only.
     fn cross(&mut self, backward: bool) -> Result<()> {
+        debug_assert!(!self.is_placed, "a cursor leaves an extent at its end: extent {}", self.extent_index);
         while self.cross_once(backward)? && !self.is_placed {}
         Ok(())
     }

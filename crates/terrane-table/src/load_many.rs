@@ -84,6 +84,7 @@ impl Extent {
         seq: SeqNo,
     ) -> Option<Entry<'l>> {
         let entry = loaded.0.block().find(key, seq)?;
+        debug_assert!(entry.seq_kind.seq() <= seq, "a read finds no version above its number, {seq}");
         count_search(self.asked(hash).is_some(), 1, true);
         Some(entry)
     }
@@ -165,6 +166,11 @@ impl<'e> Batch<'e> {
 
     /// Reads the batch and empties it.
     fn read(&mut self, loaded: &mut [Option<Loaded>]) {
+        debug_assert!(
+            self.wants.iter().map(|want| want.len as usize).sum::<usize>() == self.bytes,
+            "a batch has the bytes of its parts, not {}",
+            self.bytes
+        );
         let mut wants = &self.wants[..];
         while let Some(first) = wants.first() {
             // The extents of a database are in one store; extents of several stores are several batches.

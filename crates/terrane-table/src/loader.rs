@@ -194,6 +194,7 @@ impl Loader<'_> {
     ) -> Result<ObjectRef> {
         let index = owner.index();
         let row = index.rows.row(at);
+        debug_assert!(stored.len() == row.stored_len as usize, "block {at} has {} bytes", row.stored_len);
         let may_publish = self.fill_cache && owner.accepts_children();
         let bytes = memory::block_bytes(row.raw_len as usize);
         let charge = match may_publish {

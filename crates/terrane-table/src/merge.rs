@@ -202,6 +202,7 @@ impl<C: Cursor> MergeCursor<C> {
             let field = &self.field;
             self.runner_up = self.tree.rivals().reduce(|a, b| if field.order(b, a).is_lt() { b } else { a });
         }
+        debug_assert!(self.runner_up != Some(self.tree.winner()), "the runner-up is another source");
         Ok(())
     }
 
@@ -227,6 +228,7 @@ impl<C: Cursor> MergeCursor<C> {
 
     /// Moves every source to the other side of the current entry, by invariant 1 of where they stand now.
     fn turn(&mut self, backward: bool) -> Result<()> {
+        debug_assert!(self.field.backward != backward, "a turn changes the direction");
         let Some(seq_kind) = self.keep_left() else { return Ok(()) };
         let left = Entry { key: &self.left, seq_kind, value: &[] };
         let beyond = if backward { Ordering::Less } else { Ordering::Greater };
@@ -271,6 +273,7 @@ impl<C: Cursor> Field<C> {
 
     /// Finds the shared prefix and ranks every source. Order between sources does not change by it.
     fn rank_all(&mut self) {
+        debug_assert!(self.ranks.len() == self.sources.len(), "each of several sources has a rank");
         let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
         let first = keys.next().unwrap_or_default();
         let len = keys.fold(first.len(), |len, key| self.collation.common_len(&first[..len], key));
@@ -312,6 +315,7 @@ impl<C: Cursor> Field<C> {
 impl<C: Cursor> Contest for Field<C> {
     #[inline]
     fn beats(&mut self, a: usize, b: usize) -> bool {
+        debug_assert!(a != b, "source {a} does not play against itself");
         let order = self.order(a, b);
         let a_wins = if order == Ordering::Equal { a > b } else { order == Ordering::Less };
         let loser = if a_wins { b } else { a };

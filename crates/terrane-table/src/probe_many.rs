@@ -135,6 +135,10 @@ pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) 
         }
     }
     step(lookups, |lookup| search_block(epoch, lookup, seq.min(lookup.seq_max)));
+    debug_assert!(
+        lookups.iter().all(|lookup| matches!(lookup.state, State::Done(_))),
+        "each lookup has an answer at the end"
+    );
 }
 
 #[inline]

@@ -207,6 +207,11 @@ impl ReadAhead {
         }
         let Begun { extent, range, read } = begun;
         let Ok(bytes) = read.finish() else { return false };
+        debug_assert!(
+            bytes.len() == range.len(),
+            "a read has the bytes that were asked for: {} of {range:?}",
+            bytes.len()
+        );
         self.window = Some(Window { extent, start: range.start, bytes });
         true
     }
@@ -215,6 +220,7 @@ impl ReadAhead {
     /// that has just become an established one, then at once.
     fn is_worth_more(&self, block: &Range<u32>) -> bool {
         let Some(window) = &self.window else { return false };
+        debug_assert!(window.start <= block.start && block.end <= window.end(), "the window holds the block");
         let passed = u64::from(self.streak) * u64::from(block.end - block.start);
         let established = u64::from(ESTABLISHED_BYTES.min(self.bytes_max));
         let left =

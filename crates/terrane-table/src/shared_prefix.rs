@@ -21,6 +21,7 @@ impl SharedPrefix {
     /// The part of `key` after the prefix, if it begins with the prefix.
     #[inline]
     pub(crate) fn behind<'k>(&self, key: &'k [u8]) -> Option<&'k [u8]> {
+        debug_assert!(self.head == head(&self.bytes), "the head is that of the prefix");
         let len = self.bytes.len();
         match key.first_chunk::<8>() {
             Some(front) if len <= 8 => {

@@ -142,6 +142,7 @@ impl ValueCursors {
     #[inline(always)]
     #[must_use]
     pub fn is_in_block(&self, pointer: &ValuePointer) -> bool {
+        debug_assert!(self.open.len() == self.uses.len(), "each open value table has its use");
         let at = usize::from(self.guesses[pointer.table.0 as usize % GUESSES]);
         let is_open = self.uses.get(at).is_some_and(|used| used.table == pointer.table);
         let block = self.open.get(at).filter(|_| is_open).and_then(|open| open.cursor.block_number());

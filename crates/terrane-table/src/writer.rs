@@ -63,6 +63,8 @@ impl Totals {
         self.deletes += u64::from(row.deletes);
         self.seq_min = self.seq_min.min(row.seq_min);
         self.seq_max = self.seq_max.max(row.seq_max);
+        debug_assert!(self.deletes <= self.entries, "each delete is an entry");
+        debug_assert!(self.seq_min <= self.seq_max, "an extent with entries has numbers");
     }
 }
 
@@ -163,6 +165,7 @@ impl ExtentWriter {
         if self.settings.filter_bits_per_key > 0 {
             self.push_hash(entry.key);
         }
+        debug_assert!(self.last_key() == entry.key, "the entry that was added is the last one");
         Ok(())
     }
 
@@ -174,6 +177,7 @@ impl ExtentWriter {
     /// last one here (versions of one key cannot be joined without decoding), or as [`ExtentWriter::add`].
     pub fn add_block(&mut self, row: &IndexRow<'_>, stored: &[u8], is_wrapped: bool) -> Result<()> {
         self.cut_block()?;
+        debug_assert!(self.block.is_empty(), "a copied block follows whole blocks");
         self.check_follows(row.first_key, None)?;
         row.check_stored(stored)?;
         if self.settings.filter_bits_per_key > 0 || is_wrapped {

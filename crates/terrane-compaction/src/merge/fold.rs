@@ -167,7 +167,7 @@ impl Sink<'_> {
     /// Emits the waiting versions: no older version of their key follows. Called before anything else is
     /// added to the output.
     pub(super) fn emit_waiting(&mut self) -> Result<()> {
-        match self.folding.waiting {
+        let emitted = match self.folding.waiting {
             Waiting::Nothing => Ok(()),
             Waiting::Operands => {
                 let is_bottom = self.is_bottom();
@@ -177,7 +177,9 @@ impl Sink<'_> {
                 self.folding.waiting = Waiting::Nothing;
                 self.keep_single(delete)
             }
-        }
+        };
+        debug_assert!(!self.waits(), "no version waits after all were emitted");
+        emitted
     }
 
     fn keep_single(&mut self, seq_kind: SeqKind) -> Result<()> {
@@ -227,6 +229,7 @@ impl Sink<'_> {
     /// Returns true if the operands from `from` on and the base may become a value.
     fn ends_here(&self, chain: &Chain, from: usize, is_bottom: bool) -> bool {
         let operands = &chain.operands()[from..];
+        debug_assert!(!operands.is_empty(), "a group of operands, from {from} on, has one at least");
         let last = operands.last().map_or(Moment::NEVER, |operand| operand.expires_at);
         let has_end = match chain.base() {
             Base::Open => is_bottom,
@@ -272,6 +275,12 @@ impl Sink<'_> {
     }
 
     fn add_operand(&mut self, operand: &Operand, bytes: &[u8]) -> Result<()> {
+        debug_assert!(
+            operand.first <= operand.last,
+            "the numbers of an operand ascend: {} to {}",
+            operand.first,
+            operand.last
+        );
         let mut value = std::mem::take(&mut self.folding.value);
         value.clear();
         let kind = put_prefix(&mut value, operand.expires_at, Some(operand.last.0 - operand.first.0));

@@ -46,6 +46,11 @@ impl Order {
     /// The source that goes first, and the one that would without it; sources at their end take no part.
     #[inline]
     pub(super) fn first<C: Cursor>(&self, sources: &[Source<'_, '_, C>]) -> Option<(usize, Option<usize>)> {
+        debug_assert!(self.heads.len() == sources.len(), "each source has a head");
+        debug_assert!(
+            self.runner_up.is_some() == (sources.len() > 1),
+            "of several sources one is the runner-up, of one source none"
+        );
         let has_key = |index: usize| self.heads[index] != u64::MAX || sources[index].key().is_some();
         let winner = (!sources.is_empty()).then(|| self.tree.winner())?;
         has_key(winner).then(|| (winner, self.runner_up.filter(|index| has_key(*index))))
@@ -108,6 +113,7 @@ impl<C: Cursor> Field<'_, '_, '_, '_, C> {
 impl<C: Cursor> Contest for Field<'_, '_, '_, '_, C> {
     #[inline]
     fn beats(&mut self, a: usize, b: usize) -> bool {
+        debug_assert!(a != b, "source {a} does not play against itself");
         match self.heads[a].cmp(&self.heads[b]) {
             Ordering::Less => true,
             Ordering::Greater => false,

@@ -11,13 +11,13 @@
 mod commit;
 mod divide;
 mod replaced;
+mod reused;
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use terrane_base::{Collation, Entry, Error, ExtentId, Result};
 use terrane_format::extent::{ExtentMeta, Replaced};
-use terrane_format::index::IndexRow;
 use terrane_format::range_deletes::Fragment;
 use terrane_storage::{SLOT_BYTES, Store};
 use terrane_table::{ExtentWriter, WriterSettings};
@@ -126,9 +126,23 @@ impl<'a> Output<'a> {
         if self.writer.is_empty() { 0 } else { self.writer.estimated_bytes() }
     }
 
+    /// True if what is counted fits what there is: range deletes are taken in their order, grandparents are
+    /// passed once, an extent takes a slot, and what is re-linked was added.
+    fn is_sound(&self) -> bool {
+        self.next_range <= self.ranges.len()
+            && self.grandparent <= self.spec.grandparents.len()
+            && self.limit <= SLOT_BYTES
+            && self.relinked.len() <= self.added.len()
+    }
+
     /// Adds the newest surviving version of a key.
     #[inline]
     pub(super) fn add_first(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, before entry {}",
+            work.entries_out
+        );
         let bytes = 3 * entry.key.len() + entry.value.len() + ENTRY_OVERHEAD;
         let has_ranges = self.has_ranges();
         if has_ranges {
@@ -161,6 +175,11 @@ impl<'a> Output<'a> {
     /// Adds the next range delete to the current extent or, if that is full, to a new one; then in pieces as
     /// far as `key`, the next key, or to its end.
     fn take_range(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, before range delete {}",
+            self.next_range
+        );
         let ends_piece = self.ends_piece();
         let Some(next) = self.ranges.get(self.next_range) else { return Ok(()) };
         let (bytes, held) = (next.encoded_len(), self.writer.range_delete_bytes());
@@ -228,6 +247,10 @@ impl<'a> Output<'a> {
     /// Adds another version of the last key.
     #[inline]
     pub(super) fn add_next(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
+        debug_assert!(
+            self.writer.has_entries() && self.writer.last_key() == entry.key,
+            "versions of a key are in one extent, one behind the other"
+        );
         self.slack = self.slack.saturating_sub(entry.key.len() + entry.value.len() + ENTRY_OVERHEAD);
         self.add(entry, work)
     }
@@ -244,67 +267,15 @@ impl<'a> Output<'a> {
         if !self.writer.is_empty() && (is_full || self.cut_is_due) {
             self.close(Some(key), work)?;
         }
+        debug_assert!(
+            self.writer.is_empty() || self.writer.fits(key.len(), value_len),
+            "an extent has room for the entry that it gets"
+        );
         // Asking the writer costs more than adding a small entry, so it is asked once per 32nd of a slot.
         let left = self.limit.min(SLOT_BYTES).saturating_sub(self.open_bytes());
         let share = (SLOT_BYTES / 32).min(left / 2);
         self.slack = if self.writer.fits(0, share + bytes) { share + bytes } else { bytes };
         Ok(())
-    }
-
-    /// Adds a stored block; `is_wrapped`: of an extent with entries that expire, or pointers. Requires: its
-    /// keys are greater than all before.
-    pub(super) fn add_block(
-        &mut self,
-        row: &IndexRow<'_>,
-        stored: &[u8],
-        is_wrapped: bool,
-        work: &mut Work,
-    ) -> Result<()> {
-        self.take_ranges_before(row.first_key, work)?;
-        let is_full =
-            !self.writer.fits_block(row, is_wrapped) || self.open_bytes() + stored.len() > self.limit;
-        if !self.writer.is_empty() && (is_full || self.cut_is_due) {
-            self.close(Some(row.first_key), work)?;
-        }
-        if self.writer.has_entries() && self.spec.collation().le(row.first_key, self.writer.last_key()) {
-            return Err(out_of_order(self.spec.collation()));
-        }
-        self.take_ranges_to(row.first_key)?;
-        self.writer.add_block(row, stored, is_wrapped)?;
-        self.take_ranges_to(row.last_key)?;
-        self.slack = 0;
-        work.blocks_copied += 1;
-        work.bytes_copied += u64::from(row.stored_len);
-        work.entries_out += u64::from(row.entries);
-        Ok(())
-    }
-
-    /// Adds an extent without copying it. Requires: its keys are greater than all before.
-    pub(super) fn relink(&mut self, meta: &ExtentMeta, work: &mut Work) -> Result<()> {
-        self.take_ranges_before(&meta.smallest, work)?;
-        self.close(Some(&meta.smallest), work)?;
-        let is_new = self.relinked.insert(meta.id);
-        assert!(is_new, "extent {} would have two owners", meta.id);
-        self.push(Arc::new(meta.clone()))?;
-        self.covered_to = self.spec.collation().successor(&meta.largest);
-        work.extents_relinked += 1;
-        work.bytes_relinked += u64::from(meta.bytes);
-        work.entries_in += meta.entries;
-        work.entries_out += meta.entries;
-        Ok(())
-    }
-
-    /// Announces that `bytes` more will be copied, after which the extent should end: they and the current
-    /// extent are divided evenly into as few extents as possible.
-    pub(super) fn balance(&mut self, bytes: usize) {
-        let total = self.open_bytes() + bytes;
-        let extents = total.div_ceil(SLOT_BYTES);
-        if extents > 1 {
-            // A little more than the share, so that the last extent is not split.
-            self.limit = (total / extents + self.spec.output.block_bytes).min(SLOT_BYTES);
-            self.slack = 0;
-        }
-        debug_assert!(self.limit <= SLOT_BYTES, "an extent takes a slot: {}", self.limit);
     }
 
     /// Ends the extent before `key`, the least key of later additions, if the output has passed too many
@@ -324,6 +295,11 @@ impl<'a> Output<'a> {
         }
         self.cut_is_due =
             self.met_bytes > self.spec.grandparent_bytes_max && self.open_bytes() >= CUT_BYTES_MIN;
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, behind grandparent {}",
+            self.grandparent
+        );
         Ok(())
     }
 
@@ -354,6 +330,11 @@ impl<'a> Output<'a> {
         let is_in_order = collation.le(&meta.smallest, &meta.largest)
             && self.added.last().is_none_or(|last| collation.lt(&last.largest, &meta.smallest));
         self.added.push(meta);
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, behind extent {}",
+            self.added.len()
+        );
         if is_in_order { Ok(()) } else { Err(out_of_order(collation)) }
     }
 }

@@ -57,6 +57,10 @@ impl<'a> Sink<'a> {
         if !self.is_at(key) {
             self.emit_waiting()?;
         }
+        debug_assert!(
+            self.is_at(key) || !self.waits(),
+            "no version of another key waits when its extent may end"
+        );
         self.output.pass_grandparents(key, &mut self.work)
     }
 
@@ -192,6 +196,7 @@ impl<'a> Sink<'a> {
 
     /// [`Sink::keep`] for the result of folding operands of the current key.
     pub(super) fn keep_of_key(&mut self, seq_kind: SeqKind, value: &[u8]) -> Result<()> {
+        debug_assert!(self.has_key, "a version that stays has a key");
         let key = std::mem::take(&mut self.key);
         // The compaction filter reads the key.
         self.key.extend_from_slice(&key);
@@ -202,6 +207,7 @@ impl<'a> Sink<'a> {
 
     /// Adds a version of the current key.
     pub(super) fn add_of_key(&mut self, seq_kind: SeqKind, value: &[u8]) -> Result<()> {
+        debug_assert!(self.has_key, "a version that is added has a key");
         let key = std::mem::take(&mut self.key);
         let added = self.add(Entry { key: &key, seq_kind, value });
         self.key = key;
@@ -228,6 +234,10 @@ impl<'a> Sink<'a> {
             false => entry,
         };
         let placed = self.output.values.place(given, &mut self.work)?;
+        debug_assert!(
+            placed.seq_kind.seq() == entry.seq_kind.seq(),
+            "a version keeps its number when its value moves"
+        );
         let keeps_old = entry.seq_kind.is_pointer() && terrane_base::planted!(KeepOldPointer);
         let placed = if keeps_old { entry } else { placed };
         let seq_kind = placed.seq_kind;
@@ -241,6 +251,7 @@ impl<'a> Sink<'a> {
     /// An entry with its value in the place of a pointer to it, for what needs the value.
     pub(super) fn resolved(&mut self, entry: Entry<'_>, out: &mut Vec<u8>) -> Result<SeqKind> {
         let entry = self.output.values.resolve(entry, &mut self.work)?;
+        debug_assert!(!entry.seq_kind.is_pointer(), "a pointer that was followed becomes a value");
         out.clear();
         out.extend_from_slice(entry.value);
         Ok(entry.seq_kind)

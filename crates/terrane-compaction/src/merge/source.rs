@@ -80,6 +80,7 @@ impl<'a> RunSource<'a> {
     }
 
     pub(super) fn state(&self) -> SourceState {
+        debug_assert!(self.block.is_none() || self.scanner.is_some(), "a block is of an extent that is open");
         match (&self.block, &self.scanner) {
             (Some(_), _) => SourceState::Entry,
             (None, Some(_)) => SourceState::Block,
@@ -278,6 +279,7 @@ impl<'c, C: Cursor> MemorySource<'c, C> {
 
     #[inline]
     fn next(&mut self) -> Result<()> {
+        debug_assert!(self.is_within, "a merge passes entries of its range only");
         self.cursor.next()?;
         self.look();
         Ok(())
@@ -359,6 +361,10 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
         match self {
             Source::Memory(memory) => memory.bounds(),
             Source::Run(run) => {
+                debug_assert!(
+                    run.at == 0 && run.scanner.is_none(),
+                    "bounds are asked for before an extent is passed"
+                );
                 let extents = &run.input.extents;
                 Some((&extents.first()?.smallest, &extents.last()?.largest))
             }

@@ -205,6 +205,7 @@ impl<'a> Values<'a> {
         for open in [&mut self.fresh, &mut self.moved] {
             self.written.extend(open.close(self.store, self.control, work)?);
         }
+        debug_assert!(self.open_bytes() == 0, "the end of a part closes each value table");
         Ok(())
     }
 

@@ -25,6 +25,12 @@ pub(super) struct Slice<'a> {
 
 impl<'a> Slice<'a> {
     pub(super) fn add_to(&self, hull: &mut Hull<'a>) {
+        debug_assert!(
+            self.range.end <= self.level.len(),
+            "extents {:?} are some of the level's {}",
+            self.range,
+            self.level.len()
+        );
         // Extents are in order: the first and the last bound them all.
         if let Some(last) = self.range.clone().next_back() {
             hull.add(self.level.meta(self.range.start));

@@ -37,6 +37,7 @@ impl Heats {
     #[must_use]
     pub fn class(&self, index: usize) -> u32 {
         let Some(&count) = self.samples.get(index) else { return 0 };
+        debug_assert!(self.edge > 0, "edges grow, so the first one is above 0");
         let edges = std::iter::successors(Some(self.edge), |edge| edge.checked_mul(CLASS_FACTOR));
         edges.take_while(|edge| count > *edge).count() as u32
     }

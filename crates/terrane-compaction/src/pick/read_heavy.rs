@@ -75,6 +75,7 @@ pub fn pick_fewer_runs(
 impl Picker<'_> {
     /// Bytes of a whole level and of the extents that it overlaps in another.
     fn merge_bytes(&self, upper: u8, lower: u8) -> u64 {
+        debug_assert!(upper < lower, "level {upper} lies above level {lower}");
         let (upper, lower) = (self.shape.level(upper), self.shape.level(lower));
         let Some(last) = upper.len().checked_sub(1) else { return 0 };
         let met = overlapping(lower, &upper.meta(0).smallest, &upper.meta(last).largest);

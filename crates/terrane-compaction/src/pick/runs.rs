@@ -49,6 +49,7 @@ impl<'a> Picker<'a> {
     /// runs along: `lead`, or an older one of those which its first extent would take. What can move down
     /// with that one can move down without it.
     pub(super) fn narrowed(&self, lead: usize, wanted: Range<usize>) -> (usize, Range<usize>) {
+        debug_assert!(!wanted.is_empty(), "one extent of run {lead} sinks at least");
         let slices = self.sinking(lead, wanted.start..wanted.start + 1);
         let runs = slices[..slices.len() - 1].iter().enumerate();
         let oldest = runs.filter(|(_, slice)| !slice.range.is_empty()).rev().nth(RUNS_MAX - 1);

@@ -64,6 +64,11 @@ impl<'a> Picker<'a> {
             let written_for = meta.value_table.map_or(0, |section| section.level);
             kind != JobKind::Flush && target >= merge_level && written_for < target
         };
+        let is_searched = |numbers: &[ValueTableId]| numbers.is_sorted_by(|a, b| a < b);
+        debug_assert!(
+            is_searched(&collected) && is_searched(&crowded),
+            "value tables are searched by number"
+        );
         let has = |numbers: &[ValueTableId], number| numbers.binary_search(&number).is_ok();
         let input = |(number, Met { meta, .. }): (ValueTableId, Met<'_>)| {
             let is_rewritten = has(&collected, number) || has(&crowded, number) || sinks(meta);

@@ -93,6 +93,7 @@ impl<'a> Picker<'a> {
     /// Returns true if a job of these slices, the first of which is one extent, into level `target` frees
     /// much more than it writes.
     fn is_wide(&self, slices: &[Slice<'a>], target: u8) -> bool {
+        debug_assert!(slices[0].range.len() == 1, "the first slice is one extent, not {:?}", slices[0].range);
         let upper = slices[0].level.meta(slices[0].range.start);
         let Some(section) = &upper.range_deletes else { return false };
         let mut gain = Gain { merged_bytes: upper.bytes.into(), ..Gain::default() };

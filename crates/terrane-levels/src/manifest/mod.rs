@@ -199,6 +199,10 @@ impl Manifest {
     pub fn set_orders(&self, orders: &KeyOrders) -> Result<State> {
         let mut published = self.published.lock();
         let state = State::clone(&published).with_orders(orders)?;
+        debug_assert!(
+            state.tables.len() == published.tables.len(),
+            "comparators neither make nor drop tables"
+        );
         *published = Arc::new(state.clone());
         Ok(state)
     }
@@ -220,12 +224,17 @@ impl Manifest {
         }
         check_readable(edit, &payload)?;
         let waiting = Arc::new(Waiting { edit: edit.clone(), payload, outcome: Mutex::new(None) });
+        let before = self.edit_number();
         self.queue.lock().push(waiting.clone());
         // The thread that gets the lock first leads for all edits queued before; the others find their
         // outcome.
         let mut tail = self.writer.lock();
         loop {
             if let Some(outcome) = waiting.outcome.lock().take() {
+                debug_assert!(
+                    outcome.is_err() || self.edit_number() > before,
+                    "a durable edit has a number above those that the log had before it, {before}"
+                );
                 return outcome;
             }
             let group = self.take_group();
@@ -333,7 +342,9 @@ impl Manifest {
         let mut tail = self.writer.lock();
         tail.check_usable()?;
         let state = self.published.lock().clone();
-        tail.roll(&state, &self.settings)
+        tail.roll(&state, &self.settings)?;
+        debug_assert!(tail.number() >= self.edit_number(), "a new file goes on behind the last edit");
+        Ok(())
     }
 
     /// Makes the durable-end mark durable, so that damage to the last record is detected even after a power

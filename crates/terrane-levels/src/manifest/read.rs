@@ -220,6 +220,13 @@ impl Reader {
 
     /// Decodes the record at `self.at` without advancing.
     fn next(&mut self) -> Result<Found> {
+        debug_assert!(
+            self.is_sound(),
+            "records end within the file: the last one begins at {}, the next one at {} of {}",
+            self.last,
+            self.at,
+            self.window.len()
+        );
         let rest = self.window.len() - self.at;
         if rest == 0 {
             return Ok(Found::End);
@@ -262,11 +269,23 @@ impl Reader {
         self.link.follow(header);
         self.last = self.at;
         self.at += header.record_len();
+        debug_assert!(
+            self.is_sound(),
+            "a record that was read ends within the file: at {} of {}",
+            self.at,
+            self.window.len()
+        );
+    }
+
+    /// True if the last record and the next one lie in the file, behind its header and in this order.
+    fn is_sound(&self) -> bool {
+        FILE_HEADER_BYTES as u64 <= self.last && self.last <= self.at && self.at <= self.window.len()
     }
 
     /// Accepts the bytes at `self.at`, which are no record because of `error`, as torn, unless a valid record
     /// follows at or after `from`.
     fn check_torn(&mut self, from: u64, error: &Error) -> Result<()> {
+        debug_assert!(from > self.at, "the header of a torn record does not say that the record was durable");
         let mut at = from;
         loop {
             let bytes = self.window.get(at, SCAN_BYTES)?;

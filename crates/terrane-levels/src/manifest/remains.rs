@@ -92,6 +92,7 @@ impl Remains {
         };
         let (mut at, mut records) = (FILE_HEADER_BYTES as u64, 0);
         while let Some((start, header)) = next_header(&mut window, at, seed)? {
+            debug_assert!(start >= at, "records are read once: the one at {start} lies before {at}");
             let payload = window.get(start + RECORD_HEADER_BYTES as u64, header.len.into())?;
             if header.check_payload(seed, payload).is_err() {
                 // A length that the end of the file contradicts is skipped like damage within.

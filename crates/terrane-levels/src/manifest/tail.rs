@@ -88,6 +88,7 @@ impl Tail {
     }
 
     pub(super) fn append(&mut self, payload: &[u8]) -> Result<()> {
+        debug_assert!(self.poison.is_none(), "nothing is appended behind an edit whose outcome is unknown");
         let log = self.log.as_mut().expect("checked by check_usable");
         let before = self.size.edit_bytes;
         let result = log.append(payload);
@@ -104,9 +105,15 @@ impl Tail {
             // any other the old file stays in use and `roll_at` is raised.
             let _ = self.roll(state, settings);
         }
+        debug_assert!(
+            self.size.edit_bytes <= self.roll_at,
+            "a file has fewer bytes of edits than make it roll, not {}",
+            self.size.edit_bytes
+        );
     }
 
     pub(super) fn roll(&mut self, state: &State, settings: &ManifestSettings) -> Result<()> {
+        debug_assert!(self.poison.is_none(), "no file begins behind an edit whose outcome is unknown");
         let log = self.log.as_mut().expect("checked by check_usable");
         let result = log.roll(state);
         self.size = log.size();
@@ -134,6 +141,7 @@ impl Tail {
 
     /// Records a failure after which nothing may be appended.
     fn note(&mut self, result: &Result<()>) {
+        debug_assert!(self.poison.is_none(), "the first failure is the cause, and nothing follows it");
         if let Err(error) = result
             && error.kind() == Kind::Poisoned
             && !terrane_base::planted!(GoOnAfterManifestFailure)

@@ -8,22 +8,15 @@ use terrane_base::{Collation, Error, KeyOrders, Kind, Result, SegmentId, SeqNo, 
 use terrane_format::extent::ExtentMeta;
 use terrane_format::external::COMPARATOR;
 use terrane_format::manifest::edit::{NAME_BYTES_MAX, OPTION_BYTES_MAX, OPTIONS_MAX, decode_edits};
-use terrane_format::manifest::{Edit, EditOp, NextIds, Place, Seal, SegmentSpec, TableOptions};
+use terrane_format::manifest::{Edit, EditOp, Seal, SegmentSpec, TableOptions};
 use terrane_format::segment::SEGMENT_BYTES_MAX;
 
+use super::numbers::{FILE_NUMBERS, TABLE_NUMBERS, after, after_u64, check_seq, raise, run_after};
 use super::{Segment, State, Table};
 use crate::metasnapshot::{Change, Metasnapshot};
 
 type Placed = Metasnapshot<Arc<ExtentMeta>>;
 type ExtentChanges = BTreeMap<TableId, Vec<Change<Arc<ExtentMeta>>>>;
-
-/// Most tables that can ever be created: the engine keeps an array indexed by their numbers, so this bounds
-/// memory.
-const TABLE_NUMBERS: u32 = 1 << 22;
-/// Most segment files.
-const FILE_NUMBERS: u32 = 1 << 31;
-/// Most segments, runs and epochs: sums below it cannot overflow, and no database needs so many.
-const NUMBERS: u64 = 1 << 62;
 
 /// A table whose extents contradict its comparator.
 #[derive(Clone, Debug)]
@@ -102,6 +95,7 @@ impl State {
 
     /// As [`State::apply`], in place; unusable after an error.
     pub(crate) fn apply_in_place(&mut self, edit: &Edit) -> Result<()> {
+        let before = self.rising();
         // After any edit the database is in use again; `CleanClose` sets this again.
         self.clean_close = None;
         let mut changes = ExtentChanges::new();
@@ -121,6 +115,11 @@ impl State {
                 self.tables.remove(&id);
             }
         }
+        let after = self.rising();
+        debug_assert!(
+            before.iter().zip(&after).all(|(before, after)| before <= after),
+            "no edit lowers a number: {before:?} to {after:?}"
+        );
         Ok(())
     }
 
@@ -216,7 +215,8 @@ impl State {
         let table = self.live_table(id)?;
         table.dropped = true;
         let name = table.name.clone();
-        self.names.remove_mut(&name);
+        let had = self.names.remove_mut(&name);
+        debug_assert!(had, "the name of each table that lives leads to it: {id}");
         Ok(())
     }
 
@@ -262,26 +262,6 @@ impl State {
         if self.last_sealed.is_none_or(|(last, _)| last.id <= id) {
             self.last_sealed = Some((segment.spec, seal));
         }
-        Ok(())
-    }
-
-    fn raise_next(&mut self, next: &NextIds) -> Result<()> {
-        let now = &self.next;
-        let lowered = next.table < now.table
-            || next.segment < now.segment
-            || next.segment_file < now.segment_file
-            || next.run < now.run;
-        if lowered {
-            return Err(Error::invalid(format!("free numbers go back from {now:?} to {next:?}")));
-        }
-        let is_possible = next.table.0 <= TABLE_NUMBERS
-            && next.segment_file <= FILE_NUMBERS
-            && next.segment.0 <= NUMBERS
-            && next.run <= NUMBERS;
-        if !is_possible {
-            return Err(used_up());
-        }
-        self.next = *next;
         Ok(())
     }
 
@@ -336,13 +316,6 @@ fn ordered(meta: &Arc<ExtentMeta>, collation: &Collation) -> Result<Arc<ExtentMe
     ordered.map_err(|error| error.with_kind(Kind::Invalid))
 }
 
-fn run_after(place: Place) -> Result<u64> {
-    match place {
-        Place::Run(run) => after_u64(run),
-        Place::Level(_) | Place::Values => Ok(0),
-    }
-}
-
 fn check_options(options: &TableOptions) -> Result<()> {
     let long =
         |(name, value): &(String, String)| name.len() > NAME_BYTES_MAX || value.len() > OPTION_BYTES_MAX;
@@ -356,35 +329,6 @@ fn check_options(options: &TableOptions) -> Result<()> {
         Some((name, _)) => Err(Error::invalid(format!("table option {name:.40}: name or value is too long"))),
         None => Ok(()),
     }
-}
-
-fn raise(number: &mut SeqNo, to: SeqNo) -> Result<()> {
-    check_seq(to)?;
-    // Concurrent jobs append in any order; the highest number counts.
-    *number = to.max(*number);
-    Ok(())
-}
-
-pub(super) fn check_seq(seq: SeqNo) -> Result<()> {
-    if seq > SeqNo::MAX {
-        Err(Error::invalid(format!("sequence number {seq} is beyond 56 bits")))
-    } else {
-        Ok(())
-    }
-}
-
-/// The number after one of `count` numbers.
-fn after(number: u32, count: u32) -> Result<u32> {
-    if number < count { Ok(number + 1) } else { Err(used_up()) }
-}
-
-fn after_u64(number: u64) -> Result<u64> {
-    if number < NUMBERS { Ok(number + 1) } else { Err(used_up()) }
-}
-
-#[cold]
-fn used_up() -> Error {
-    Error::invalid("a number beyond the last possible one: the numbers of a database are used up")
 }
 
 #[cold]

@@ -7,7 +7,8 @@ use terrane_base::{Error, Result, SegmentId, SeqNo};
 use terrane_format::manifest::Kept;
 use terrane_format::segment::SEGMENT_HEADER_BYTES;
 
-use super::apply::{check_seq, no_segment};
+use super::apply::no_segment;
+use super::numbers::check_seq;
 use super::{KeptSegment, State};
 
 /// Most void marks that are kept, the newest ones: each is a failed ingest, and memory must be bounded.
@@ -41,7 +42,8 @@ impl State {
     pub(super) fn forget_segment(&mut self, id: SegmentId) -> Result<()> {
         let last_seq = match self.history.first_key_value() {
             Some((oldest, segment)) if *oldest == id => {
-                self.segment_files.remove(&segment.spec.file);
+                let had = self.segment_files.remove(&segment.spec.file);
+                debug_assert!(had, "the file of a kept segment is in use: {id}");
                 segment.kept.last_seq
             }
             _ => return Err(Error::invalid(format!("segment {id} is not the oldest of history"))),
@@ -53,7 +55,8 @@ impl State {
 
     pub(super) fn remove_segment(&mut self, id: SegmentId) -> Result<()> {
         let removed = self.segments.remove(&id).ok_or_else(|| no_segment(id))?;
-        self.segment_files.remove(&removed.spec.file);
+        let had = self.segment_files.remove(&removed.spec.file);
+        debug_assert!(had, "the file of a live segment is in use: {id}");
         // Older segments are gone, too: without history, readers of changes begin with the oldest live
         // segment. A segment whose end is unknown leaves its marks to the next ones.
         let is_oldest = self.segments.first_key_value().is_none_or(|(oldest, _)| id < *oldest);

@@ -6,6 +6,7 @@
 mod apply;
 mod history;
 mod image;
+mod numbers;
 mod snapshot;
 mod tables;
 

@@ -97,6 +97,10 @@ impl<'a> Pieces<'a> {
         });
         let mut all: Vec<_> = live.chain(kept).chain(gone).collect();
         all.sort_by_key(|(spec, ..)| spec.id);
+        debug_assert!(
+            all.is_sorted_by(|a, b| a.0.id < b.0.id),
+            "a segment is live, kept or gone, and only one of them"
+        );
         for (spec, seal, end) in all {
             // In the order of their numbers, so that a file is freed before a later segment uses it again.
             self.push(&EditOp::AddSegment(spec))?;
@@ -114,7 +118,9 @@ impl<'a> Pieces<'a> {
     }
 
     fn push(&mut self, op: &EditOp) -> Result<()> {
+        let before = self.ops.len();
         op.encode(&mut self.ops);
+        debug_assert!(self.ops.len() > before, "each operation has bytes");
         self.piece_op_count += 1;
         self.op_count += 1;
         if self.ops.len() >= self.bytes_max { self.flush() } else { Ok(()) }

@@ -57,6 +57,10 @@ impl Cache {
                 arena.noted(chunk).into_iter().filter(|object| last.is_none_or(|last| *object > last));
             let batch: Vec<NonNull<u8>> = objects.take(EPOCH_OBJECTS).collect();
             let Some(&end) = batch.last() else { return };
+            debug_assert!(
+                batch.is_sorted(),
+                "objects are visited in the order of their addresses, each once"
+            );
             last = Some(end);
             for object in batch {
                 // SAFETY: noted after the epoch was entered, and objects leave the notes before they are

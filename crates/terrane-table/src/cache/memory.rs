@@ -282,6 +282,7 @@ impl Space {
 
     fn slots(&mut self, len: usize) -> SwipSlots {
         let start = self.take(len * size_of::<SwipSlot>()).cast::<SwipSlot>();
+        debug_assert!(start.as_ptr().is_aligned(), "slots begin at a cache line");
         for at in 0..len {
             // SAFETY: within the range that was taken for this, which begins with a cache line and so is
             // aligned.

@@ -248,6 +248,7 @@ impl Cache {
 
     /// Makes a published object visible to threads that move objects. Requires: the shard is locked.
     fn note(&self, object: &Object, slot: &SwipSlot) {
+        debug_assert!(object.slot.load(Ordering::Relaxed).is_null(), "an object lies under one slot");
         object.slot.store(std::ptr::from_ref(slot).cast_mut(), Ordering::Relaxed);
         if let (Some(arena), Some(spot)) = (&self.arena, object.charge.as_ref().and_then(|c| c.spot.as_ref()))
         {
@@ -273,6 +274,7 @@ impl Cache {
             shard.remove(object.entry.load(Ordering::Relaxed));
             self.retire(slot, object, epoch);
         }
+        debug_assert!(slot.swip.load(epoch).is_none(), "no thread publishes under a slot that goes");
     }
 
     /// Returns true if the object under `slot` was used more than once since it was loaded; `None` if there
@@ -291,6 +293,10 @@ impl Cache {
     /// Clears the swip of an object that was just removed from the accounting. Requires: the shard is still
     /// locked.
     fn retire(&self, slot: &SwipSlot, object: &Object, epoch: &Epoch) {
+        debug_assert!(
+            slot.swip.load(epoch).is_some_and(|found| std::ptr::eq(found, object)),
+            "the object that is removed lies under its slot"
+        );
         self.leave(object);
         slot.swip.clear(epoch);
     }
@@ -327,6 +333,11 @@ impl Cache {
 
     /// The shard that manages `slot`.
     fn shard(&self, slot: *const SwipSlot) -> &Mutex<Shard> {
+        debug_assert!(
+            self.shards.len().is_power_of_two(),
+            "a mask selects one of {} shards",
+            self.shards.len()
+        );
         // Fibonacci hashing: slots are adjacent in memory, so their low bits alone would be uneven.
         let hash = (slot.addr() as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         &self.shards[(hash >> 32) as usize & (self.shards.len() - 1)]

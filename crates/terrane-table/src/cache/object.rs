@@ -82,6 +82,7 @@ impl Index {
     /// Prefetches the slots among which that of `key` will be found.
     #[inline]
     pub(crate) fn prefetch_slots(&self, key: &[u8]) {
+        debug_assert!(self.slots.len() == self.rows.len(), "each block has a slot");
         let slots = self.slots.get(self.rows.neighbours(key)).unwrap_or_default();
         prefetch_lines(slots.as_ptr(), size_of_val(slots).div_ceil(LINE_BYTES));
     }
@@ -222,6 +223,7 @@ impl Object {
 
     /// Replaces `old`, which is published and has no children: takes over its entry and its reference bit.
     pub(super) fn inherit(&self, old: &Object) {
+        debug_assert!(!old.has_children(), "an object that moves has no children: they hold its address");
         self.attach();
         self.entry.store(old.entry.load(Ordering::Relaxed), Ordering::Relaxed);
         self.referenced.store(old.is_referenced(), Ordering::Relaxed);

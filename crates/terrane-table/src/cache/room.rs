@@ -94,6 +94,10 @@ impl Cache {
 
     /// Counts an object that has memory.
     pub(super) fn enter(self: &Arc<Self>, kind: ObjectKind, bytes: usize, spot: Option<Spot>) -> Charge {
+        debug_assert!(
+            spot.as_ref().is_none_or(|spot| spot.bytes() == bytes),
+            "an object in a spot counts as the whole spot: {bytes} bytes, {spot:?}"
+        );
         let bytes = bytes + accounting_bytes(kind);
         self.live.fetch_add(bytes as u64, Ordering::Relaxed);
         self.kinds[kind as usize].bytes.fetch_add(bytes as u64, Ordering::Relaxed);

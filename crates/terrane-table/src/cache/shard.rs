@@ -154,6 +154,12 @@ impl Shard {
     /// Returns true if an object with this time stamp returned early enough; adapts the share of the small
     /// queue then.
     fn admit_ghost(&mut self, ghost: u32) -> bool {
+        let shares = SMALL_SHARE_MIN * 1000..=SMALL_SHARE_MAX * 1000;
+        debug_assert!(
+            shares.contains(&self.share),
+            "the share of the small queue stays within its bounds: {} millionths",
+            self.share
+        );
         let is_from_main = ghost & FROM_MAIN != 0;
         let (clock, others) =
             if is_from_main { (self.main_clock, self.small.len) } else { (self.clock, self.main.len) };

@@ -44,6 +44,10 @@ impl WindowShare {
 
     /// Makes the share at least `bytes` long if there is room. Returns true if it is.
     pub(crate) fn grow(&mut self, cache: &Arc<Cache>, bytes: u64) -> bool {
+        debug_assert!(
+            self.cache.as_ref().is_none_or(|own| Arc::ptr_eq(own, cache)),
+            "a share is given back to the cache that it was taken from"
+        );
         let Some(more) = bytes.checked_sub(self.bytes).filter(|more| *more > 0) else { return true };
         let cache = self.cache.get_or_insert_with(|| cache.clone());
         let limit = (cache.limit_bytes() / CACHE_SHARE).max(BYTES_MIN);

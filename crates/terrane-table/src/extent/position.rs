@@ -26,6 +26,7 @@ impl Extent {
         object.prefetch();
         object.touch();
         let entry = object.block().find_at(position.entry, key, seq)?;
+        debug_assert!(entry.seq_kind.seq() == seq, "a position is that of version {seq}, or of none");
         value.extend_from_slice(entry.value);
         Some(entry.seq_kind)
     }

@@ -2,7 +2,7 @@
 //! among the entries, whose extents are written already. So they are collected until the end and get extents
 //! of their own.
 
-use terrane_base::{Collation, Error, Result, key};
+use terrane_base::{Collation, Error, Result, key, verify};
 use terrane_format::dump;
 use terrane_format::extent::UNNUMBERED_SEQ;
 use terrane_format::range_deletes::{END_BYTES_MAX, Fragment};
@@ -72,6 +72,10 @@ impl PendingRanges {
                 _ => joined.push(fragment),
             }
         }
+        verify!(
+            !collation.is_bytes() || joined.is_sorted_by(|a, b| a.end < b.start),
+            "range deletes that meet are one"
+        );
         joined
     }
 }

@@ -6,7 +6,9 @@ use std::sync::Arc;
 
 use terrane_base::key_order::Order;
 use terrane_base::stored::put_prefix;
-use terrane_base::{Collation, Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, SeqKind, key};
+use terrane_base::{
+    Collation, Entry, Error, ExtentId, Kind, Moment, RecordKind, Result, SeqKind, key, verify,
+};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::dump;
 use terrane_format::extent::{ANY_TABLE, ExtentMeta, UNNUMBERED_SEQ};
@@ -239,6 +241,7 @@ impl ExternalWriter {
     /// Writes the range deletes, each extent as full as possible. Requires: the last extent of entries is
     /// written.
     fn end_ranges(&mut self) -> Result<()> {
+        debug_assert!(self.writer.is_empty(), "range deletes have extents of their own");
         for fragment in self.ranges.joined(&self.collation) {
             let bytes = self.writer.range_delete_bytes() + fragment.encoded_len();
             if bytes > EXTENT_RANGE_BYTES {
@@ -276,6 +279,10 @@ impl ExternalWriter {
                 format!("{}: an external file needs at least one entry or range delete", self.path.display());
             return Err(Error::invalid(message));
         }
+        verify!(
+            !self.collation.is_bytes() || self.contents.extents.is_sorted_by(|a, b| a.largest < b.smallest),
+            "extents of a file are in key order, and apart"
+        );
         let contents = self.contents.encode();
         let contents_at = slot_offset(self.slot);
         let trailer = Trailer { contents_at, contents_len: contents.len() as u64 };

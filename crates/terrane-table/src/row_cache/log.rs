@@ -166,14 +166,23 @@ impl Log {
         );
     }
 
-    /// Writes a row again at the end, so that it stays; unless it was removed or replaced since it was found.
-    /// Requires: the lock.
+    /// Writes a row again at the end, so that it stays; unless it was removed, replaced or overwritten since
+    /// it was found. Requires: the lock.
     pub(super) fn renew(&self, name: RowName<'_>, found: Found, value: &[u8]) {
+        if self.row_at(found.entry >> TAG_BITS).is_none() {
+            // No removal finds a row that was overwritten, and none takes its entry away: the key may have
+            // been forgotten since.
+            return;
+        }
         let slot = self.bucket(name.hash).0.iter().find(|slot| slot.load(Ordering::Relaxed) == found.entry);
         let Some(slot) = slot else { return };
         let position = self.append(name, found.seq_kind, value);
         // Release: as in `put`.
         slot.store(position << TAG_BITS | tag_of(name.hash), Ordering::Release);
+        debug_assert!(
+            self.find(name).is_some_and(|(_, seq)| seq == found.seq_kind.seq()),
+            "a search finds the version that was renewed"
+        );
     }
 
     /// Removes a row. Requires: the lock.
@@ -192,6 +201,10 @@ impl Log {
         key: &mut Vec<u8>,
         is_old: &mut dyn FnMut(TableId, &[u8]) -> bool,
     ) -> Option<usize> {
+        debug_assert!(
+            from.is_multiple_of(BUCKETS_LOCKED),
+            "parts of the index follow each other, not at {from}"
+        );
         let end = self.index.len().min(from + BUCKETS_LOCKED);
         for slot in self.index[from..end].iter().flat_map(|bucket| &bucket.0) {
             let entry = slot.load(Ordering::Relaxed);
@@ -267,6 +280,11 @@ impl Log {
 
     #[inline]
     fn bucket(&self, hash: u64) -> &Bucket {
+        debug_assert!(
+            self.index.len().is_power_of_two(),
+            "a mask selects one of {} buckets",
+            self.index.len()
+        );
         // The top bits select the shard.
         &self.index[(hash >> 8) as usize & (self.index.len() - 1)]
     }
@@ -315,5 +333,45 @@ fn padded(part: &[u8]) -> u64 {
             bytes[..part.len()].copy_from_slice(part);
             u64::from_le_bytes(bytes)
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use terrane_base::RecordKind;
+
+    use super::*;
+    use crate::cache::{Cache, ObjectKind};
+
+    const BYTES: usize = 16 << 10;
+
+    fn name(key: &[u8]) -> RowName<'_> {
+        RowName { table: TableId(1), key, hash: terrane_format::filter::hash(key) }
+    }
+
+    /// A reader that waits for the lock between finding an old row and renewing it: meanwhile newer rows
+    /// overwrite the row, and its key is forgotten.
+    #[test]
+    fn a_row_that_was_overwritten_and_forgotten_is_not_renewed() {
+        let charge =
+            Cache::new(1 << 20).reserve(ObjectKind::Rows, Log::memory_bytes(BYTES)).expect("there is room");
+        let log = Log::new(BYTES, charge);
+        let put = SeqKind::new(SeqNo(7), RecordKind::Put);
+        log.put(name(b"key"), put, b"old");
+        let mut value = Vec::new();
+        let found = log.read(name(b"key"), SeqNo::MAX, &mut value).expect("it was put");
+        log.renew(name(b"key"), found, &value);
+        let found = log.read(name(b"key"), SeqNo::MAX, &mut Vec::new()).expect("it is there still");
+
+        let others = (0_u32..).map(u32::to_le_bytes);
+        let is_another =
+            |other: &[u8; 4]| !std::ptr::eq(log.bucket(name(other).hash), log.bucket(name(b"key").hash));
+        let mut others = others.filter(is_another);
+        while log.find(name(b"key")).is_some() {
+            log.put(name(&others.next().expect("there are more keys")), put, &[1; 100]);
+        }
+        log.remove(name(b"key"));
+        log.renew(name(b"key"), found, &value);
+        assert!(log.read(name(b"key"), SeqNo::MAX, &mut Vec::new()).is_none(), "a read gets an old value");
     }
 }

@@ -57,6 +57,7 @@ use crate::swip::{self, Epoch, Swip};
 
 /// Number of parts that are awake or asleep.
 pub const SHARDS: usize = 16;
+const _: () = assert!(SHARDS == 1 << 4, "four bits of a hash select a shard");
 /// A shard with less than this would hold hardly any rows.
 const SHARD_BYTES_MIN: usize = 16 << 10;
 const SHARD_BYTES_MAX: usize = 1 << 30;

@@ -80,6 +80,7 @@ impl ValueCursors {
     /// Forgets the values that were wanted.
     pub fn want_none(&mut self) {
         self.wants.cut(0);
+        debug_assert!(self.wants.bytes == 0, "no block is wanted, so no bytes are: {}", self.wants.bytes);
         self.wants.last = None;
     }
 
@@ -207,4 +208,5 @@ pub(super) fn used_up(gathered: &mut Vec<Gathered>, cursor: &ExtentCursor) {
     if let Some(at) = gathered.iter().position(is_it) {
         gathered.swap_remove(at);
     }
+    debug_assert!(!gathered.iter().any(is_it), "a block is gathered once");
 }

@@ -27,6 +27,7 @@ impl Prefixes {
     /// Adds the prefix of a key. Keys come in order, so equal prefixes follow each other.
     #[inline]
     pub(super) fn push(&mut self, key: &[u8]) {
+        debug_assert!(!self.has_failed || self.hashes.is_empty(), "a filter without prefixes keeps none");
         if let Some(extractor) = self.extractor.as_ref().filter(|_| !self.has_failed) {
             match extractor.prefix_of(key) {
                 Ok(Some(prefix)) => {

@@ -98,6 +98,7 @@ impl ExtentWriter {
     fn append_part(&mut self, append: impl FnOnce(&mut Self)) -> Handle {
         let start = self.bytes.len();
         append(self);
+        debug_assert!(self.bytes.len() >= start, "a part lies behind the one before it");
         if self.bytes.len() == start {
             return Handle::default();
         }

@@ -54,6 +54,7 @@ impl Output<'_> {
 
     /// Ends extents where the last range delete crosses borders of pieces before `key`.
     pub(super) fn divide_range(&mut self, key: Option<&[u8]>, work: &mut Work) -> Result<()> {
+        debug_assert!(self.next_range > 0, "the current extent has a range delete");
         let spec = self.spec;
         while let Some(grandparent) = spec.grandparents.get(self.grandparent) {
             let (border, end) = (&*grandparent.largest, &*self.ranges[self.next_range - 1].end);

@@ -91,9 +91,14 @@ impl Bits {
         }
         let behind = at / WORD_BITS + 1;
         let found = self.words[behind..].iter().position(|word| word ^ flip != 0);
-        found.map_or(self.len, |word| {
+        let found = found.map_or(self.len, |word| {
             let word = behind + word;
             word * WORD_BITS + (self.words[word] ^ flip).trailing_zeros() as usize
-        })
+        });
+        debug_assert!(
+            found >= self.len || self.is_set(found) == value,
+            "bit {found}, which was found, is {value}"
+        );
+        found
     }
 }

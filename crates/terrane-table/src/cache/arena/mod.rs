@@ -132,6 +132,11 @@ impl Arena {
 
     /// Updates the copies of the state. Requires: the state is locked and was changed.
     fn echo(&self, state: &State) {
+        let free: usize = state.free.iter().sum();
+        debug_assert!(
+            (free * GRANULE_BYTES) as u64 <= self.resident_bytes(),
+            "free granules are mapped: {free}"
+        );
         for (gaps, free) in self.gaps.iter().zip(state.free) {
             gaps.store((free * GRANULE_BYTES) as u64, Ordering::Relaxed);
         }
@@ -145,6 +150,7 @@ impl Arena {
     /// A spot of at least `bytes`. Maps a new chunk if necessary and if `may_open` allows it; `may_open` is
     /// called under the lock. Requires: [`Arena::takes`].
     pub(super) fn take(&self, bytes: usize, group: Group, may_open: impl FnOnce() -> bool) -> Option<Spot> {
+        debug_assert!(self.takes(bytes), "an object is a small share of a chunk, not {bytes} bytes");
         let wanted = granules(bytes);
         let mut state = self.state.lock();
         let at = if let Some(at) = state.find(group, wanted) {
@@ -165,6 +171,7 @@ impl Arena {
         let wanted = granules(bytes);
         let mut state = self.state.lock();
         let at = state.find(Group::Movable, wanted)?;
+        debug_assert!(!state.chunk(at).is_draining, "no object moves into a chunk that is emptied");
         let spot = state.take(at, wanted);
         self.echo(&state);
         Some(spot)
@@ -324,6 +331,10 @@ impl State {
 
     /// Updates the recorded room of a chunk, after every change.
     fn refresh(&mut self, at: usize) {
+        debug_assert!(
+            self.rooms.iter().all(|rooms| rooms.len() == self.chunks.len()),
+            "each chunk has a place among the rooms of each group"
+        );
         let chunk = self.chunks[at].as_ref();
         for group in [Group::Movable, Group::Fixed] {
             let takes_in = |chunk: &&Chunk| chunk.group == group && !chunk.is_draining;
