@@ -51,6 +51,10 @@ impl Done {
     }
 
     fn since(self, earlier: Done) -> Done {
+        debug_assert!(
+            self.reads >= earlier.reads && self.runs >= earlier.runs && self.extents >= earlier.extents,
+            "the counters of a thread only grow"
+        );
         Done {
             reads: self.reads.wrapping_sub(earlier.reads),
             runs: self.runs.wrapping_sub(earlier.runs),

@@ -1,5 +1,5 @@
-//! The keys of a multi-get whose lookups run side by side: each step does a part for every key before the next
-//! one begins, so that cache misses overlap.
+//! The keys of a multi-get whose lookups run side by side: each step does a part for every key before the
+//! next one begins, so that cache misses overlap.
 
 use terrane_base::prefetch::prefetch;
 use terrane_base::{SeqKind, SeqNo};
