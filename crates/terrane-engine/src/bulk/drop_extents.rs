@@ -100,6 +100,7 @@ impl Maintenance {
 
     /// Refuses to drop what a snapshot sees.
     fn refuse_if_seen(&self, chosen: &Chosen) -> Result<()> {
+        debug_assert!(!chosen.is_empty(), "extents that are chosen have an oldest entry");
         let oldest_entry = chosen.iter().map(|(_, extent)| extent.meta.seq_min).min().unwrap_or_default();
         let Some(newest) = self.pins.newest().filter(|newest| *newest >= oldest_entry) else { return Ok(()) };
         if terrane_base::planted!(DropUnderSnapshot) {
@@ -116,6 +117,7 @@ impl Maintenance {
     }
 
     fn drop_claimed(&self, table: &Table, chosen: &Chosen) -> Result<DroppedExtents> {
+        debug_assert!(!chosen.is_empty(), "an edit drops some extents");
         let removed = chosen.iter().map(|(place, extent)| Removed {
             place: *place,
             id: extent.meta.id,

@@ -48,6 +48,7 @@ impl Estimate {
 
     /// An estimate from a lower and an upper bound.
     fn add_between(&mut self, least: u64, greatest: u64) {
+        debug_assert!(least <= greatest, "the bounds of an estimate are in order");
         let error = (greatest - least).div_ceil(2);
         self.add(least + (greatest - least) / 2, error);
     }
@@ -88,6 +89,10 @@ impl Shared {
         for (_, level) in view.tree.places() {
             self.add_level(&mut estimate, (&view.tree.values, level), bounds)?;
         }
+        debug_assert!(
+            estimate.memory_bytes.value.max(estimate.value_bytes.value) <= estimate.bytes.value,
+            "records in memory and separated values are parts of the bytes: {estimate:?}"
+        );
         Ok(estimate)
     }
 

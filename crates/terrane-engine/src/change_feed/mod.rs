@@ -224,6 +224,10 @@ impl Feed {
                 if let Source::Open(shared, _) = &self.source {
                     add(&shared.counters.batches_told, 1);
                 }
+                debug_assert!(
+                    told.last_seq().0 + 1 == self.trail.next().0,
+                    "the reader goes on behind the batch that it has got"
+                );
                 return Ok(Some(told));
             }
         }

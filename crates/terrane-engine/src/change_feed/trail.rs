@@ -114,6 +114,7 @@ impl Trail {
 
     /// Goes to the segment that has the next number; says whether that is another one than the present.
     fn move_on(&mut self, is_sure: bool, state: &dyn Fn() -> Result<Arc<State>>) -> Result<bool> {
+        debug_assert!(self.group.is_empty(), "a reader gets all of a group before it leaves the segment");
         let mut seen = state()?;
         let mut looks = 0;
         loop {

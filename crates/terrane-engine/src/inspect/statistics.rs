@@ -8,7 +8,8 @@ use crate::shared::Shared;
 impl Shared {
     /// All metrics: these of the database, its distributions, and those of its tables.
     pub(crate) fn statistics_with(&self, stats: &Stats) -> Statistics {
-        let values = stats.rows().into_iter().map(|(_, _, value, _)| value).collect();
+        let values: Vec<u64> = stats.rows().into_iter().map(|(_, _, value, _)| value).collect();
+        debug_assert!(values.len() == NUMBERS.len(), "every metric has its number");
         let distributions = HISTOGRAMS.iter().zip(self.histograms.snapshots());
         let distributions = distributions
             .map(|(metric, value)| Sample { metric, value: MetricValue::Histogram(Box::new(value)) });

@@ -99,6 +99,7 @@ impl Recovery<'_> {
         if self.options.read_only {
             // Behind a mark that is not decided lies what its extents may belong under.
             let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
+            debug_assert!(end >= self.state.last_seq(), "a view shows all that is in the levels");
             let ends_there = self.follows && !terrane_base::planted!(FollowPastMark);
             let next_seq = SeqNo(if ends_there { end } else { last_seq }.0 + 1);
             // For copies of the journal; of an overtaken one all is in the levels.
@@ -242,6 +243,7 @@ impl Recovery<'_> {
     /// A journal that ends before what the levels hold must hold nothing that is not in them: a flush sees to
     /// it.
     fn check_overtaken(&self, replayed: &Replayed) -> Result<()> {
+        debug_assert!(self.state.last_seq() > replayed.last_seq, "the levels hold more than the journal");
         let behind = self.tables.iter().find(|table| table.pinned().active.entry_count() > 0);
         let Some(table) = behind else { return Ok(()) };
         Err(Error::corrupt(format!(
@@ -347,6 +349,10 @@ impl SegmentRegistrar for Registrar {
 impl Shared {
     /// With the journal off: what an earlier journal held is in the levels now; its segments go.
     pub(crate) fn forget_old_segments(&self) -> Result<()> {
+        debug_assert!(
+            self.options.journal == JournalMode::Off,
+            "the segments of a journal that is on are its own"
+        );
         let state = self.manifest.state();
         let ops: Vec<_> = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id }).collect();
         self.append_edit(ops)?;

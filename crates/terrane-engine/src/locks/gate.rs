@@ -94,6 +94,7 @@ pub(crate) struct InFlight<'w> {
 impl InFlight<'_> {
     /// Ends it with the commit that has this number.
     pub(crate) fn land(mut self, seq: SeqNo) {
+        debug_assert!(self.id.is_some(), "a flight is kept or ended once");
         if let Some(id) = self.id.take() {
             self.window.leave(id, Some(seq));
         }
@@ -207,6 +208,7 @@ impl Transactions {
         target: &LockTarget,
         lock_wait: &LockWait<'_>,
     ) -> std::result::Result<PlainLocks<'_>, (Refusal, LockKey)> {
+        debug_assert!(target.keys.is_sorted_by(|a, b| a < b), "locks are taken in one order, each once");
         let mut held = Held::new(&self.locks, owner);
         if !target.ranges.is_empty() {
             let range_lock = self.locks.lock_ranges(owner, target, lock_wait);
@@ -270,6 +272,7 @@ impl Shared {
     pub(crate) fn refused(&self, refusal: Refusal, key: Option<&LockKey>) -> Error {
         match refusal {
             Refusal::Deadlock(edges) => {
+                debug_assert!(!edges.is_empty(), "owners that wait for each other make a cycle");
                 add(&self.counters.transaction_deadlocks, 1);
                 let edges = edges.into_iter().map(|edge| WaitsFor {
                     waiter: edge.waiter,

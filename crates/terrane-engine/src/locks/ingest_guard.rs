@@ -74,6 +74,7 @@ impl Transactions {
         spans: Vec<Span>,
         timeout: Duration,
     ) -> Result<SpanLock<'e>> {
+        debug_assert!(self.watch.live() > 0, "every write is seen while ranges are locked for an ingest");
         let ranges: Arc<[KeyRange]> = spans.iter().map(|Span(range)| range.clone()).collect();
         let lock_wait = shared.lock_wait(timeout);
         let target = LockTarget { ranges: ranges.clone(), is_exclusive: true, ..LockTarget::default() };

@@ -67,11 +67,20 @@ impl KeyRange {
 
     /// The key order of both ranges; a range of all keys does not have it.
     fn ordered_as<'r>(&'r self, other: &'r KeyRange) -> &'r Collation {
-        if self.bounds.collation.is_bytes() { &other.bounds.collation } else { &self.bounds.collation }
+        let (own, others) = (&self.bounds.collation, &other.bounds.collation);
+        debug_assert!(
+            self.table != other.table || own.is_bytes() || others.is_bytes() || own == others,
+            "the keys of a table have one order"
+        );
+        if own.is_bytes() { others } else { own }
     }
 
     /// The range as bounds of a map of places, which is one by bytes; `None` if nothing can be in it.
     pub(crate) fn in_map(&self) -> Option<(Bound<TableKey>, Bound<TableKey>)> {
+        debug_assert!(
+            self.bounds.collation.is_bytes(),
+            "a map by bytes does not have the order of a comparator"
+        );
         let place = |key: &[u8]| -> TableKey { (self.table, key.into()) };
         let lower = match &self.bounds.lower {
             Bound::Included(key) => Bound::Included(place(key)),

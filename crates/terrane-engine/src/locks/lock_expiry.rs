@@ -65,6 +65,7 @@ impl Expiry {
     /// The commit has failed: it runs on.
     pub(crate) fn go_on(&self) {
         let mut stage = self.stage.lock();
+        debug_assert!(*stage == Stage::Ending, "a commit that has failed had begun");
         if *stage == Stage::Ending {
             *stage = Stage::Running;
         }

@@ -169,7 +169,9 @@ impl RangeLock<'_> {
     pub(super) fn grant(&self) {
         let mut state = self.range_locks.state.lock();
         let own = state.entries.iter_mut().find(|entry| entry.number == self.number);
-        own.expect("an entry exists until its range lock is dropped").is_granted = true;
+        let own = own.expect("an entry exists until its range lock is dropped");
+        debug_assert!(!own.is_granted, "a range lock is granted once");
+        own.is_granted = true;
         // Owners that it blocks wait for its owner from now on, and add that edge to the wait graph.
         state.changes.entry_changes += 1;
         self.range_locks.changed.notify_all();
@@ -273,6 +275,10 @@ impl RangeLocks {
     /// Waits until `blocker` may have gone since `seen`.
     pub(super) fn wait_for(&self, blocker: &Blocker, seen: ChangeCounts, lock_wait: &LockWait<'_>) -> Waited {
         let mut state = self.state.lock();
+        debug_assert!(
+            state.changes.releases >= seen.releases && state.changes.entry_changes >= seen.entry_changes,
+            "counts of changes only rise"
+        );
         let is_unchanged = |now: ChangeCounts| match blocker {
             Blocker::Holders(_) => now.releases == seen.releases,
             Blocker::RangeLock { .. } => now.entry_changes == seen.entry_changes,

@@ -53,6 +53,7 @@ impl WaitGraph {
 
     /// Replaces the owners for which a waiter waits.
     pub(crate) fn update(&mut self, waiter: Owner, on: Vec<Owner>) {
+        debug_assert!(self.by_waiter.contains_key(&waiter), "an owner in a queue has its edges in the graph");
         if let Some(wait) = self.by_waiter.get_mut(&waiter) {
             wait.on = on;
         }
@@ -65,6 +66,7 @@ impl WaitGraph {
 
     /// A way from `start` back to it.
     fn cycle(&self, start: Owner) -> Option<Vec<Edge>> {
+        debug_assert!(self.by_waiter.contains_key(&start), "a cycle is looked for from an owner that waits");
         let mut reached_from: BTreeMap<Owner, Owner> = BTreeMap::new();
         let mut open = vec![start];
         while let Some(waiter) = open.pop() {

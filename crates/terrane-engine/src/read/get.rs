@@ -73,6 +73,7 @@ impl Reading<'_> {
     #[inline]
     pub(crate) fn count_answer(&self, tree: &Metasnapshot, run: usize, is_refused: bool) {
         if let Some(level) = run.checked_sub(tree.runs.len()).filter(|_| self.asking.counts) {
+            debug_assert!(self.asking.asks(Some(level)), "a read that counts answers asks every filter");
             self.filter_use.count(level, is_refused);
         }
     }
@@ -134,6 +135,7 @@ impl Shared {
                 Walk::Done(found) => {
                     count_read(runs);
                     kind = found;
+                    debug_assert!(kind.is_some() || value.len() == start, "what is not found has no bytes");
                     if !kind.is_some_and(SeqKind::is_wrapped) {
                         return Ok(has_value(kind));
                     }
@@ -177,6 +179,7 @@ impl Shared {
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
             // What is visible was in a read view before: if it was in none but a later one, there is one.
             if mode.at.is_some() || std::ptr::eq(view, table.view(guard)) {
+                debug_assert!(seq <= self.journal.visible(), "a snapshot has a number that was visible");
                 return (view, seq);
             }
         }
@@ -190,6 +193,7 @@ impl Shared {
         now: &ReadClock<'_>,
         value: &mut Vec<u8>,
     ) -> Result<bool> {
+        debug_assert!(reading.hash == key_hash(reading.key), "filters are asked with the hash of the key");
         let start = value.len();
         let mut kind = get_from_memory(view, reading, value);
         if kind.is_none() {
@@ -221,6 +225,7 @@ impl Shared {
         reading: &Reading<'_>,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
+        debug_assert!(first <= tree_len(tree), "a walk begins at a sorted run of its tree");
         for run in first..tree_len(tree) {
             let Some(extent) = find_extent(tree, run, reading.key) else { continue };
             count(|cells| add(&cells.runs_searched, 1));
@@ -291,6 +296,7 @@ pub(crate) fn get_cached(
     value: &mut Vec<u8>,
     runs: &mut u64,
 ) -> Walk {
+    debug_assert!(first <= tree_len(tree), "a walk begins at a sorted run of its tree");
     for run in first..tree_len(tree) {
         let Some(extent) = find_extent(tree, run, reading.key) else { continue };
         let hash = reading.hash_for(tree, run);

@@ -39,6 +39,7 @@ impl Shared {
         now: &ReadClock<'_>,
         (value, start): (&mut Vec<u8>, usize),
     ) -> Result<bool> {
+        debug_assert!(start <= value.len(), "the version lies behind the bytes that the caller had");
         let kind = self.follow(sources.tree, reading, kind, now, (value, start))?;
         match kind {
             None => Ok(false),
@@ -66,6 +67,7 @@ impl Shared {
         (value, start): (&mut Vec<u8>, usize),
     ) -> Result<Option<SeqKind>> {
         let Some(kind) = kind.filter(|kind| kind.is_pointer()) else { return Ok(kind) };
+        debug_assert!(start < value.len(), "a pointer has bytes behind those that the caller had");
         if matches!(now.shown(kind, &value[start..]), Shown::Nothing) {
             value.truncate(start);
             return Ok(Some(kind.with_kind(RecordKind::Delete)));
@@ -99,6 +101,7 @@ impl Shared {
         chain: &mut Chain,
     ) -> Result<()> {
         if let Some(view) = sources.memory {
+            debug_assert!(std::ptr::eq(&*view.tree, sources.tree), "memory and levels are of one read view");
             let memtables = std::iter::once(&*view.active).chain(view.frozen.iter().map(|frozen| &**frozen));
             let memtables = memtables.chain(view.generations.iter().map(|generation| &**generation.index()));
             for memtable in memtables {

@@ -47,6 +47,10 @@ impl Shared {
     /// Requires: all of its records are visible; the table's read view has it.
     pub(crate) fn forget_rows(&self, table: &Table, memtable: &Memtable) {
         let Some(rows) = &self.rows else { return };
+        debug_assert!(
+            memtable.last_seq() <= self.journal.visible(),
+            "a record that moves into the levels is visible"
+        );
         rows.raise_stamp();
         if terrane_base::planted!(KeepForgottenRow) {
             return;
@@ -92,6 +96,7 @@ impl Shared {
             reach = reach.max(largest);
             *largest = reach;
         }
+        debug_assert!(spans.values().is_sorted(), "a span ends before one that begins before it");
         rows.raise_stamp();
         rows.forget_where(|of, key| {
             of == table.id && spans.range(..=key).next_back().is_some_and(|(_, largest)| key <= *largest)
@@ -119,6 +124,10 @@ impl Rows<'_> {
         if found.is_some() {
             count(|cells| add(&cells.rows_cached, 1));
         }
+        debug_assert!(
+            found.is_none_or(|kind| !kind.is_delete() && !kind.is_merge()),
+            "a row is a version with a value of its own"
+        );
         found
     }
 
@@ -137,6 +146,7 @@ impl Rows<'_> {
             && !kind.is_delete()
             && !kind.is_merge()
         {
+            debug_assert!(!kind.is_pointer(), "a row has its value in the place of a pointer");
             cache.fill(epoch, (stamp, reading.seq), (table, reading.key), reading.hash, (kind, value));
         }
     }

@@ -51,6 +51,10 @@ impl Done {
     }
 
     fn since(self, earlier: Done) -> Done {
+        debug_assert!(
+            self.reads >= earlier.reads && self.runs >= earlier.runs && self.extents >= earlier.extents,
+            "the counters of a thread only grow"
+        );
         Done {
             reads: self.reads.wrapping_sub(earlier.reads),
             runs: self.runs.wrapping_sub(earlier.runs),
@@ -84,6 +88,10 @@ impl Shared {
         let before = Done::so_far();
         let answer = read();
         let done = Done::so_far().since(before);
+        debug_assert!(
+            answer.is_err() || keys.is_empty() || done.reads > 0,
+            "a read that ends well is counted"
+        );
         table.load.add_reads(done.reads, done.runs);
         self.catalog.sums().count_reads(done.reads);
         table.note_used();
@@ -110,6 +118,7 @@ impl Shared {
 
     /// Adds a sample to the first `searched` extents that a read of `key` has to search.
     fn warm(&self, tree: &Metasnapshot, key: &[u8], mode: ReadMode, searched: u64) {
+        debug_assert!(searched > 0, "a read that searched no extent makes none warm");
         let hash = mode.filters.then(|| key_hash(key));
         let extents = tree.places().filter_map(|(_, level)| level.covering(key));
         let moment = self.moment();
@@ -151,7 +160,13 @@ impl Shared {
         let inputs: Vec<_> = keyed.map(|extent| (&extent.meta, extent.heat.at(moment))).collect();
         let heirs = successors_of(tree, result, replaced);
         let outputs: Vec<&ExtentMeta> = heirs.iter().map(|extent| &extent.meta).collect();
-        for (extent, share) in heirs.iter().zip(shares(&inputs, &outputs)) {
+        let shares = shares(&inputs, &outputs);
+        debug_assert!(
+            shares.iter().map(|share| u64::from(*share)).sum::<u64>()
+                <= inputs.iter().map(|(_, heat)| u64::from(*heat)).sum(),
+            "outputs take over heat of the inputs and get no other"
+        );
+        for (extent, share) in heirs.iter().zip(shares) {
             extent.heat.add(share, moment);
         }
     }

@@ -241,6 +241,7 @@ impl<'r> RowCursor<'r> {
 
     /// Goes to the first entry at or behind `start`.
     fn seek(&mut self, start: &[u8], collation: &Collation, lose: &mut dyn FnMut(Loss)) {
+        debug_assert!(self.open.is_none() && self.holes.is_empty(), "a cursor is placed once");
         self.next = self.members.partition_point(|one| collation.lt(&one.extent.meta.largest, start));
         self.open_next(lose);
         while self.entry().is_some_and(|entry| collation.lt(entry.key, start)) {
@@ -339,6 +340,7 @@ impl<'r> RowCursor<'r> {
         of: Whose,
         lose: &mut dyn FnMut(Loss),
     ) {
+        debug_assert!(self.open.is_none(), "a row has one block open");
         for at in from..scanner.rows().len() {
             match scanner.block(at) {
                 Ok(block) => {
@@ -368,5 +370,6 @@ impl<'r> RowCursor<'r> {
             Some((_, end)) => last.clone_into(end),
             None => self.holes.push_back((first.to_vec(), last.to_vec())),
         }
+        debug_assert!(self.holes.len() <= HOLES_MAX, "{} holes of a row are kept", self.holes.len());
     }
 }

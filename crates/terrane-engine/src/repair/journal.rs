@@ -290,6 +290,7 @@ impl Repair<'_> {
         state: &State,
         shown: &str,
     ) -> Result<()> {
+        debug_assert!(self.batch.is_empty(), "a batch of the journal is written as one, by itself");
         let mut records = Vec::new();
         let read = batch.records(segment, |_, seq, record| {
             if self.is_wanted(state, record, seq) {

@@ -46,6 +46,10 @@ impl Holes {
     /// Adds a hole. Beyond [`HOLES_MAX`] or [`HOLE_BYTES_MAX`] the last one of the place grows over what is
     /// between instead: more rows than need be are uncertain then.
     fn add(&mut self, place: usize, first: &[u8], last: &[u8]) {
+        debug_assert!(
+            self.list.last().is_none_or(|hole| hole.place <= place),
+            "holes are looked for from the newest place on"
+        );
         let is_full = self.list.len() >= HOLES_MAX || self.bytes >= HOLE_BYTES_MAX;
         if let Some(hole) = self.list.last_mut().filter(|hole| is_full && hole.place == place) {
             if *first < *hole.first {
@@ -189,6 +193,10 @@ impl Repair<'_> {
         store: &Arc<dyn Store>,
         last_key: &mut Option<Vec<u8>>,
     ) -> Result<()> {
+        debug_assert!(
+            copying.newer.iter().all(|hole| hole.place < copying.place),
+            "rows are uncertain where newer places cannot be read"
+        );
         // What cannot be read is a loss already.
         let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
         let collation = &meta.collation;

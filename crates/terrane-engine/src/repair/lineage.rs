@@ -78,6 +78,10 @@ impl Lineage {
 
     /// Leaves out the versions of `key` that were dropped, of all that there are. Returns how many.
     pub(super) fn leave_out(&self, key: &[u8], collation: &Collation, versions: &mut Vec<Version>) -> u64 {
+        debug_assert!(
+            versions.iter().all(|version| version.of.place < self.extents.len()),
+            "a version is of an extent of the lineage"
+        );
         if !self.has_replaced || versions.is_empty() {
             return 0;
         }
@@ -115,6 +119,10 @@ impl Lineage {
         collation: &Collation,
         versions: &[Version],
     ) -> bool {
+        debug_assert!(
+            versions.iter().any(|other| other.seq() == version.seq()),
+            "a version is one of those of its key"
+        );
         let mut same = versions.iter().filter(|other| other.seq() == version.seq());
         same.all(|other| {
             self.replacing(other.of.place, key, collation).next().is_some()

@@ -351,6 +351,7 @@ impl Repair<'_> {
 
     /// Writes a version of a key; `bytes` are as stored. The new database gives it a number of its own.
     fn write(&mut self, table: TableId, key: &[u8], kind: RecordKind, bytes: &[u8]) -> Result<()> {
+        debug_assert!(self.batch.bytes().len() < BATCH_BYTES, "a batch that is long enough is written");
         let Stored { expires_at, value, .. } = Stored::decode(kind, bytes)?;
         match kind {
             // A single delete is a promise about the old database.
@@ -362,6 +363,7 @@ impl Repair<'_> {
     }
 
     fn delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        debug_assert!(self.batch.bytes().len() < BATCH_BYTES, "a batch that is long enough is written");
         self.batch.delete_range_ordered(table, start, end, &self.target.collation_of(table))?;
         if self.batch.bytes().len() >= BATCH_BYTES { self.write_batch() } else { Ok(()) }
     }

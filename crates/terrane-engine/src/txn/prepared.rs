@@ -84,6 +84,7 @@ impl Transaction {
 
     /// The record of the hidden table.
     fn stored(&self, footprint: &Footprint, batch: &Batch) -> Result<Vec<u8>> {
+        debug_assert!(footprint.writes.is_sorted(), "written keys are looked up by halves");
         // Locks of written keys follow from the batch, which the record has.
         let claims = self.claims().filter(|(key, _)| footprint.writes.binary_search(key).is_err());
         let claims = claims.map(|(key, mode)| Claim {

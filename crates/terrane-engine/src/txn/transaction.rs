@@ -169,6 +169,7 @@ impl Transaction {
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`, `Cancelled` where the read takes a lock.
     pub fn before_read(&mut self, table: TableId, key: &[u8]) -> Result<()> {
+        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
         if !self.is_serializable() {
             self.has_begun = true;
             return Ok(());
@@ -204,6 +205,7 @@ impl Transaction {
     /// # Errors
     /// As [`Transaction::before_read`].
     pub fn before_delete_range(&mut self, table: TableId, start: &[u8], end: &[u8]) -> Result<()> {
+        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
         if !self.is_pessimistic() {
             self.has_begun = true;
             return Ok(());

@@ -66,6 +66,33 @@ fn damaged() -> MemDisk {
     disk
 }
 
+/// A caller may step on after an error: the scan is at no row then, until it is placed again.
+#[test]
+fn a_scan_that_has_met_a_damaged_block_is_at_no_row() {
+    let engine = open(damaged(), &small_options()).unwrap();
+    let table = default_table(&engine);
+    for goes_back in [false, true] {
+        let mut scan = engine.scan(&table, Bounds::all(), engine.visible());
+        scan.seek_first().unwrap();
+        let error = loop {
+            assert!(scan.key().is_some(), "the damaged block is met");
+            if let Err(error) = scan.next() {
+                break error;
+            }
+        };
+        assert_eq!(error.kind(), Kind::Corrupt, "{error}");
+        if goes_back {
+            scan.prev().unwrap()
+        } else {
+            scan.next().unwrap()
+        }
+        assert_eq!(scan.key(), None);
+        scan.seek_first().unwrap();
+        assert_eq!(scan.key(), Some(&key(0)[..]));
+    }
+    engine.close().unwrap();
+}
+
 #[test]
 fn beside_a_damaged_block_everything_else_is_read() {
     let engine = open(damaged(), &small_options()).unwrap();

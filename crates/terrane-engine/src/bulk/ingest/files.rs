@@ -72,6 +72,7 @@ impl WritePath {
             }
         }
         drop(opened);
+        debug_assert!(arrivals.len() == files.len(), "every file has come in");
         ingested.seq = self.publish_or_give_back(&arrivals, options.lock_timeout)?;
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
@@ -162,6 +163,7 @@ impl WritePath {
         meta: &terrane_format::extent::ExtentMeta,
     ) -> Result<terrane_format::extent::ExtentMeta> {
         let bytes = opened.read(meta)?;
+        debug_assert!(bytes.len() <= meta.slots as usize * SLOT_BYTES, "an extent has room in its slots");
         let mut copied = meta.clone();
         copied.id = self.store.allocate(meta.slots)?;
         self.store.write(copied.id, &bytes).inspect_err(|_| {

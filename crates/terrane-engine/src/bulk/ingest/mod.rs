@@ -71,6 +71,7 @@ impl Arrival {
 
     /// Their first key and their last one. Requires: there is one.
     fn bounds(&self) -> (&[u8], &[u8]) {
+        debug_assert!(self.all().next().is_some(), "an arrival has an extent");
         let collation = self.table.semantics.collation();
         let parts = [bounds_of(&self.deletes), bounds_of(&self.extents)].into_iter().flatten();
         let hull = |(first, last), (other_first, other_last)| {
@@ -88,6 +89,7 @@ fn bounds_of(extents: &[ExtentMeta]) -> Option<(&[u8], &[u8])> {
 impl WritePath {
     /// Makes what has arrived part of its tables, or gives it back to the store.
     fn publish_or_give_back(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+        debug_assert!(!arrivals.is_empty(), "what is published has arrived");
         let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());
         refused.inspect_err(|_| self.give_arrivals_back(arrivals))?;
         let published = self.store.sync().and_then(|()| self.publish(arrivals, lock_timeout));

@@ -128,6 +128,7 @@ impl Maintenance {
             }
         }
         let place = place.unwrap_or_else(|| Place::Run(layers.run(allows, || self.next_run())));
+        debug_assert!(allows(place), "extents that lie over each other are in the places of their order");
         layers.taken.push(Layer { table, first, last, place });
         place
     }

@@ -88,6 +88,10 @@ impl WritePath {
 
     /// Steps 3 and 4. Requires: no writer writes into the ranges, and memory has nothing there.
     fn publish_locked(&self, arrivals: &[Arrival]) -> Result<SeqNo> {
+        debug_assert!(
+            arrivals.iter().all(|arrival| !arrival.is_over_memory()),
+            "memory has no record of ranges that are locked"
+        );
         let mut tables: Vec<&Arc<Table>> = arrivals.iter().map(|arrival| &arrival.table).collect();
         tables.sort_by_key(|table| table.id);
         tables.dedup_by_key(|table| table.id);
@@ -125,6 +129,7 @@ impl WritePath {
         places: &[Placed],
         tables: &[&Arc<Table>],
     ) -> Result<SeqNo> {
+        debug_assert!(tables.is_sorted_by(|a, b| a.id < b.id), "a mark names each table once, in order");
         let mut marker = Batch::new();
         marker.push(ingest_mark::record(&ingest_mark::value(tables.iter().map(|table| table.id))))?;
         let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
@@ -151,6 +156,8 @@ impl WritePath {
         tables: &[&Arc<Table>],
         seq: SeqNo,
     ) -> Result<Vec<Vec<Change>>> {
+        debug_assert!(places.len() == arrivals.len(), "every arrival has its places");
+        debug_assert!(seq > self.journal.visible(), "the edit comes before its number is visible");
         let mut ops = vec![EditOp::Durable { seq }];
         let mut changes: Vec<Vec<Change>> = tables.iter().map(|_| Vec::new()).collect();
         let parts = arrivals.iter().zip(places).flat_map(|(arrival, placed)| {

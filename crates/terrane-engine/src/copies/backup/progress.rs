@@ -52,6 +52,7 @@ impl<'w> ProgressReporter<'w> {
     /// Waits until `bytes` more may be moved.
     pub(super) fn spend(&mut self, bytes: u64) -> Result<()> {
         self.progress.bytes_moved += bytes;
+        debug_assert!(self.progress.bytes_moved <= self.progress.bytes, "more is moved than there is");
         self.control.spend(bytes)
     }
 

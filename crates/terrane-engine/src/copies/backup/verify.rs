@@ -92,6 +92,7 @@ impl VerifyReport {
     fn note(&mut self, kind: ObjectKind, name: u128, bytes: u64, checked: Result<()>) -> Result<()> {
         self.objects += 1;
         self.bytes += bytes;
+        debug_assert!((self.findings.len() as u64) < self.objects, "an object has one finding at most");
         match checked {
             Ok(()) => Ok(()),
             Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Invalid) => {

@@ -106,6 +106,7 @@ impl Shared {
         let written = moment.excerpt().write(&**disk, &journal, id.segment_salt())?;
         let segments: Vec<_> = written.iter().map(sealed).collect();
         let last_seq = moment.excerpt().last_seq();
+        debug_assert!(last_seq >= moment.state().last_seq(), "the journal reaches as far as the levels");
         let state: State = moment.state().detached(id, &segments, last_seq);
         write_origins(&**disk, dir, &self.origins()?)?;
         Manifest::write_copy(disk.clone(), dir, &state)?;

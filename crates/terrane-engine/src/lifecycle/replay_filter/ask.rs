@@ -43,6 +43,10 @@ impl<'a> Asking<'a> {
     /// transaction is judged by what it changed, not by the record that ends its being prepared: that must
     /// hold as long as the changes do.
     fn is_replayed(&self, batch: &FoundBatch<'_>, records: &[Record<'_>]) -> bool {
+        debug_assert!(
+            records.len() == batch.record_count as usize,
+            "every number of a batch is one record's"
+        );
         let is_users = |record: &Record<'_>| {
             record.table != TableId::NONE && self.table(record.table).is_none_or(|table| !is_own(table))
         };
@@ -143,6 +147,7 @@ impl<'a> Asking<'a> {
 
 impl BatchFilter for Asking<'_> {
     fn begin(&mut self, segments: &[(SegmentId, SeqNo)]) -> Result<()> {
+        debug_assert!(segments.is_sorted_by(|a, b| a.0 < b.0), "segments come in their order, each once");
         let behind = segments.last().map_or(SegmentId(1), |(id, _)| SegmentId(id.0 + 1));
         let tables = self.tables.iter().filter(|table| !is_own(table)).map(|table| {
             let first = segments.iter().find(|(_, last_seq)| *last_seq > table.flushed_seq());

@@ -70,6 +70,10 @@ impl Recovery<'_> {
         if rewritten.written.is_empty() {
             return Ok(None);
         }
+        debug_assert!(
+            rewritten.written.iter().all(|written| written.spec.id >= self.state.next.segment),
+            "a new segment has a number that no other had"
+        );
         let mut ops: Vec<_> = rewritten.gone.iter().map(|id| EditOp::RemoveSegment { id: *id }).collect();
         for (spec, seal) in rewritten.written.iter().map(sealed) {
             ops.push(EditOp::AddSegment(spec));
@@ -87,6 +91,10 @@ impl Recovery<'_> {
     /// Removes the files of segments that are not listed any more. They could serve as spares, but a repair
     /// that has no manifest takes every segment that it finds, and these hold what the filter took out.
     fn remove_files(&self, gone: &[SegmentId]) -> Result<()> {
+        debug_assert!(
+            !gone.iter().any(|id| self.manifest.state().segments.contains_key(id)),
+            "a segment leaves the manifest before its file goes"
+        );
         for segment in gone.iter().filter_map(|id| self.state.segments.get(id)) {
             let path = self.dir.join(file_name(segment.spec.file));
             if self.disk.exists(&path)? {

@@ -177,6 +177,7 @@ impl Inner {
             }
         }
         self.sorted_commits = self.order.len();
+        debug_assert!(self.sorted.len() == self.last.len(), "every noted key is sorted in, and no other");
     }
 
     /// The keys of a range's table in the order of its comparator, with what was noted since the last time.
@@ -234,6 +235,8 @@ impl Inner {
         if self.order.is_empty() {
             // Also the keys that a contradictory comparator has hidden.
             self.compared.clear();
+            let is_empty = self.last.is_empty() && self.sorted.is_empty() && self.deleted.is_empty();
+            debug_assert!(is_empty && self.bytes == 0, "{} bytes are of no commit", self.bytes);
         }
     }
 
@@ -246,6 +249,8 @@ impl Inner {
             own.into_iter().for_each(|compared| compared.forget(&key.key, seq));
         }
         self.compared.values_mut().for_each(|compared| compared.commits = compared.commits.saturating_sub(1));
+        let mut compared = self.compared.values();
+        debug_assert!(compared.all(|compared| compared.commits <= self.order.len()), "a cut commit is there");
     }
 
     /// The approximate memory of the window.
@@ -255,6 +260,7 @@ impl Inner {
 
     fn unregister(&mut self, at: SeqNo) {
         let count = self.readers.get_mut(&at).expect("a reader that leaves is registered");
+        debug_assert!(*count > 0, "a position without readers is not registered");
         *count -= 1;
         if *count == 0 {
             self.readers.remove(&at);
@@ -308,6 +314,7 @@ impl ConflictWindow {
     pub(crate) fn register<T>(&self, take: impl FnOnce() -> (SeqNo, T)) -> (SeqNo, T) {
         let mut inner = self.inner.lock();
         let (at, taken) = take();
+        debug_assert!(at >= inner.lost, "a transaction that begins sees every commit that is forgotten");
         *inner.readers.entry(at).or_insert(0) += 1;
         (at, taken)
     }
@@ -326,6 +333,7 @@ impl ConflictWindow {
         prepares: bool,
         lock_wait: &LockWait<'_>,
     ) -> Result<FlightId, Refusal> {
+        debug_assert!(footprint.writes.is_sorted_by(|a, b| a < b), "written keys are in order, each once");
         let mut inner = self.inner.lock();
         while inner.must_wait(None, footprint, prepares) {
             lock_wait.wait(&self.left, &mut inner)?;
@@ -356,7 +364,9 @@ impl ConflictWindow {
 
     fn set_prepared(&self, inner: &mut Inner, id: FlightId, is_prepared: bool) {
         let own = inner.in_flight.iter_mut().find(|flight| flight.number == id.0);
-        own.expect("a flight is there until it leaves").is_prepared = is_prepared;
+        let own = own.expect("a flight is there until it leaves");
+        debug_assert!(own.is_prepared != is_prepared, "a prepared flight resumes, another is held back");
+        own.is_prepared = is_prepared;
     }
 
     /// Looks things up; nothing is noted or cut until the answer is dropped.

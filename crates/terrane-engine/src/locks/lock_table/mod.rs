@@ -151,6 +151,8 @@ impl Lock {
             Some((_, held)) => *held = mode.max(*held),
             None => self.holders.push((owner, mode)),
         }
+        let own = self.holders.iter().filter(|(holder, _)| *holder == owner);
+        debug_assert!(own.count() == 1, "owner {owner} holds a lock once: {self:?}");
     }
 
     /// Grants the lock, or puts the request into the queue. Returns whether it was granted.
@@ -178,7 +180,9 @@ impl Lock {
         let holders = self.holders.iter().copied();
         let ahead = self.queue.iter().take(place).map(|request| (request.owner, request.mode));
         let blocking = holders.chain(ahead).filter(|&(other, held)| other != owner && exclude(held, mode));
-        blocking.map(|(other, _)| other).collect()
+        let blocking: Vec<Owner> = blocking.map(|(other, _)| other).collect();
+        debug_assert!(!blocking.is_empty(), "a request waits for no owner: {self:?}");
+        blocking
     }
 
     fn place_of(&self, owner: Owner) -> Option<usize> {
@@ -307,6 +311,7 @@ impl LockTable {
     /// Takes a request out of the queue.
     fn withdraw(&self, shard: &Shard, locks: &mut Locks, key: &LockKey, owner: Owner) {
         let lock = locks.get_mut(key).expect("a waiter keeps the lock in the map");
+        debug_assert!(lock.place_of(owner).is_some(), "a request that is withdrawn is in the queue");
         lock.queue.retain(|request| request.owner != owner);
         let mut waits = self.waits.lock();
         waits.remove(owner);
@@ -324,6 +329,7 @@ impl LockTable {
         target: &LockTarget,
         wait: &LockWait<'_>,
     ) -> Result<RangeLock<'_>, Refusal> {
+        debug_assert!(target.keys.is_sorted(), "keys under a range lock are looked up by halves");
         let _waiter = self.range_locks.register_waiter();
         loop {
             let seen = self.range_locks.changes();

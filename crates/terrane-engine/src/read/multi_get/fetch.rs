@@ -53,6 +53,7 @@ impl Batch<'_> {
             for part in round.chunks(BATCH_READS) {
                 let needs: Vec<_> = part.iter().map(|key| (self.extent(tree, key), key.need)).collect();
                 let loaded = load_many(&self.shared.cache, &needs);
+                debug_assert!(loaded.len() == part.len(), "each key gets the part that it lacks, or none");
                 for (key, loaded) in part.iter().zip(loaded) {
                     missing.extend(self.go_on(tree, *key, loaded, values, &mut pointed)?);
                 }
@@ -80,8 +81,12 @@ impl Batch<'_> {
         values.set_by(key.at, |value| {
             let start = value.len();
             match self.step(tree, key, loaded, value)? {
-                Step::On(key) => {
-                    next = Some(key);
+                Step::On(on) => {
+                    debug_assert!(
+                        (on.run, on.need) > (key.run, key.need),
+                        "a key that lacks a part goes forward"
+                    );
+                    next = Some(on);
                     Ok(false)
                 }
                 Step::Done(kind) => {
@@ -128,6 +133,10 @@ impl Batch<'_> {
         let mut runs = 0;
         let walk = get_cached(&enter(), tree, key.run, &reading, value, &mut runs);
         count(|cells| add(&cells.runs_searched, runs));
+        debug_assert!(
+            !matches!(walk, Walk::Missing(run, _) if run < key.run),
+            "a walk does not go back to a newer sorted run"
+        );
         Ok(match walk {
             Walk::Done(kind) => Step::Done(kind),
             // Only forward: parts that evict each other must not have a key ask for them in turns, for ever.

@@ -11,29 +11,21 @@
 //!
 //! All keys are read at one number, from one read view that was loaded before it.
 
-use terrane_base::prefetch::prefetch;
-use terrane_base::{Result, SeqKind, SeqNo, key};
+use terrane_base::{Result, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
-use terrane_levels::Metasnapshot;
-use terrane_memtable::{Memtable, Version};
-use terrane_table::{Answer, Epoch, Lookup, enter, probe_many};
+use terrane_table::{Epoch, enter};
 
-use crate::read::get::{ReadMode, Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
+use crate::read::get::{ReadMode, Reading};
 use crate::read::merge_operands::Sources;
-use crate::read::multi_get::fetch::Missing;
-use crate::read::multi_get::pending::{Open, Rest};
-use crate::read::multi_get::pointers::Pointed;
+use crate::read::multi_get::group::{GROUP, Group};
+use crate::read::multi_get::pending::Rest;
 use crate::read::multi_get::values::Values;
 use crate::read::row_cache::Rows;
 use crate::shared::Shared;
 use crate::table::Table;
-use crate::table::filter_policy::Asking;
 use crate::table::read_view::ReadView;
-use crate::table::semantics::{ReadClock, Shown};
+use crate::table::semantics::ReadClock;
 
-/// Keys that take their steps side by side: enough to have as many misses under way as the machine serves at
-/// once, few enough that what was asked for is still there when it is needed.
-pub(super) const GROUP: usize = 32;
 /// Keys that are read under one epoch; beyond that it is left and entered again.
 const EPOCH_KEYS: usize = 512;
 
@@ -45,6 +37,7 @@ impl Shared {
     pub fn multi_get(&self, table: &Table, keys: &[&[u8]], mode: ReadMode) -> Result<Vec<Option<Vec<u8>>>> {
         let mut values = Values::new();
         self.multi_get_into(table, keys, mode, &mut values)?;
+        debug_assert!(values.len() == keys.len(), "each key has an answer");
         Ok(values.iter().map(|value| value.map(<[u8]>::to_vec)).collect())
     }
 
@@ -117,6 +110,7 @@ impl Shared {
             }
             (view, seq)
         };
+        debug_assert!(rest.len() <= distinct.len(), "a key waits for one thing at a time");
         let batch = batch(seq);
         for (at, hash) in rest.chains {
             let sources = Sources { memory: Some(&view), tree: &view.tree };
@@ -160,7 +154,7 @@ pub(crate) struct Batch<'b> {
     pub(crate) shared: &'b Shared,
     pub(crate) table: &'b Table,
     pub(crate) keys: &'b [&'b [u8]],
-    mode: ReadMode,
+    pub(super) mode: ReadMode,
     pub(crate) rows: Rows<'b>,
     pub(crate) seq: SeqNo,
     pub(crate) now: &'b ReadClock<'b>,
@@ -176,6 +170,7 @@ impl Batch<'_> {
         values: &mut Values,
         rest: &mut Rest,
     ) {
+        debug_assert!(keys.len() <= EPOCH_KEYS, "an epoch is left after so many keys");
         let mut lookups = Vec::with_capacity(GROUP);
         for part in keys.chunks(GROUP) {
             let mut group = Group::new(*self, view, part);
@@ -189,209 +184,8 @@ impl Batch<'_> {
     }
 
     pub(crate) fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
+        debug_assert!(hash == key_hash(key), "filters are asked with the hash of the key");
         let asking = self.shared.asking(self.table, self.mode, hash);
         Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
-    }
-}
-
-/// Up to [`GROUP`] keys whose lookups run side by side.
-pub(super) struct Group<'g> {
-    batch: Batch<'g>,
-    /// Indexes and hashes.
-    pub(super) keys: &'g [(usize, u64)],
-    asking: [Asking; GROUP],
-    pub(super) values: [Option<&'g [u8]>; GROUP],
-    open: Open,
-    /// Those whose newest version is an operand.
-    pub(super) chains: Open,
-    /// Those whose newest version is a pointer.
-    pub(super) pointers: Vec<(usize, Pointed)>,
-    runs: u64,
-}
-
-impl<'g> Group<'g> {
-    fn new(batch: Batch<'g>, view: &ReadView, keys: &'g [(usize, u64)]) -> Self {
-        let mut group = Group {
-            batch,
-            keys,
-            asking: [Asking::ALL; GROUP],
-            values: [None; GROUP],
-            open: Open::all(keys.len()),
-            chains: Open::none(),
-            pointers: Vec::new(),
-            runs: 0,
-        };
-        for (at, &(_, hash)) in keys.iter().enumerate() {
-            group.asking[at] = batch.shared.asking(batch.table, batch.mode, hash);
-            view.active.prefetch(hash);
-        }
-        group
-    }
-
-    fn ask_memory(&mut self, view: &'g ReadView) {
-        let memtables = std::iter::once(&*view.active).chain(view.frozen.iter().map(|memtable| &**memtable));
-        for memtable in memtables.chain(view.generations.iter().map(|generation| &**generation.index())) {
-            self.runs += self.open.len as u64;
-            self.ask_memtable(memtable);
-        }
-    }
-
-    fn ask_memtable(&mut self, memtable: &'g Memtable) {
-        let mut asked = Open::none();
-        let mut keys: [&[u8]; GROUP] = [&[]; GROUP];
-        for at in self.open.iter().filter(|at| memtable.may_contain(self.keys[*at].1)) {
-            keys[asked.len] = self.key(at);
-            asked.push(at);
-        }
-        let is_ranged = memtable.range_deletes().is_some();
-        if asked.len == 0 && !is_ranged {
-            return;
-        }
-        let mut versions: [Option<Version<'g>>; GROUP] = [None; GROUP];
-        memtable.get_each(&keys[..asked.len], self.batch.seq, &mut versions[..asked.len]);
-        let mut found = [None; GROUP];
-        for (at, version) in asked.iter().zip(versions) {
-            found[at] = version;
-        }
-        let (before, mut open) = (self.open, Open::none());
-        for at in before.iter() {
-            if is_ranged
-                && let kind = found[at].map(|version: Version<'_>| version.seq_kind)
-                && is_hidden(kind, memtable.hidden(self.key(at), self.batch.seq))
-            {
-                continue;
-            }
-            match found[at] {
-                Some(version) => self.show(at, version.seq_kind, version.value),
-                None => open.push(at),
-            }
-        }
-        self.open = open;
-    }
-
-    /// Looks into the row cache, which copies at once.
-    fn ask_rows(&mut self, epoch: &Epoch, values: &mut Values) {
-        let Batch { rows, table, .. } = self.batch;
-        if rows.is_off() {
-            return;
-        }
-        let mut open = Open::none();
-        for at in self.open.iter() {
-            let reading = self.reading(at);
-            let mut kind = None;
-            let is_shown = values.set_if(self.keys[at].0, |value| {
-                let start = value.len();
-                kind = rows.get(epoch, table.id, &reading, value);
-                // Rows were read from checked blocks, and none is an operand.
-                let now = self.batch.now;
-                kind.is_some_and(|kind| !kind.is_wrapped() || now.unwrap(kind, value, start).unwrap_or(false))
-            });
-            if !is_shown && kind.is_none() {
-                open.push(at);
-            }
-        }
-        self.open = open;
-    }
-
-    /// Looks into overflow runs and levels; notes which keys need the store, from which run on.
-    fn ask_runs(
-        &mut self,
-        epoch: &'g Epoch,
-        tree: &'g Metasnapshot,
-        lookups: &mut Vec<Lookup<'g>>,
-        missing: &mut Vec<Missing>,
-    ) {
-        for run in 0..tree_len(tree) {
-            if self.open.len == 0 {
-                return;
-            }
-            lookups.clear();
-            let (mut open, mut asked) = (Open::none(), Open::none());
-            // By lookup, up to the last one that is under a range delete. Asked once: it may leave the cache
-            // meanwhile.
-            let mut hidden_by: Vec<Option<SeqNo>> = Vec::new();
-            for at in self.open.iter() {
-                let Some(extent) = find_extent(tree, run, self.key(at)) else {
-                    open.push(at);
-                    continue;
-                };
-                match hidden_in(epoch, extent, self.key(at), self.batch.seq) {
-                    Ok(hidden) => {
-                        if hidden.is_some() {
-                            hidden_by.resize(lookups.len(), None);
-                            hidden_by.push(hidden);
-                        }
-                        let hash = self.reading(at).hash_for(tree, run);
-                        lookups.push(Lookup::new(extent, self.key(at), hash));
-                        asked.push(at);
-                    }
-                    Err(need) => {
-                        let (at, hash) = self.keys[at];
-                        missing.push(Missing { at, hash, run, need });
-                    }
-                }
-            }
-            probe_many(epoch, lookups, self.batch.seq);
-            for (number, (at, lookup)) in asked.iter().zip(lookups.iter()).enumerate() {
-                let answer = lookup.answer();
-                if let Answer::Unknown(need) = answer {
-                    let (at, hash) = self.keys[at];
-                    missing.push(Missing { at, hash, run, need });
-                    continue;
-                }
-                self.runs += 1;
-                self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
-                let found = if let Answer::Found(entry) = answer { Some(entry.seq_kind) } else { None };
-                if is_hidden(found, hidden_by.get(number).copied().flatten()) {
-                    continue;
-                }
-                match answer {
-                    Answer::Found(entry) => self.show(at, entry.seq_kind, entry.value),
-                    _ => open.push(at),
-                }
-            }
-            self.open = open;
-        }
-    }
-
-    /// Notes the version that was found.
-    #[inline]
-    fn show(&mut self, at: usize, seq_kind: SeqKind, bytes: &'g [u8]) {
-        match self.batch.now.shown(seq_kind, bytes) {
-            Shown::Value(value) => self.values[at] = Some(value),
-            Shown::Nothing => {}
-            Shown::Chain => match Pointed::of(seq_kind, bytes, self.batch.now) {
-                Some(pointed) => self.pointers.push((at, pointed)),
-                None => self.chains.push(at),
-            },
-        }
-    }
-
-    pub(super) fn key(&self, at: usize) -> &'g [u8] {
-        self.batch.keys[self.keys[at].0]
-    }
-
-    fn reading(&self, at: usize) -> Reading<'g> {
-        Reading {
-            key: self.key(at),
-            hash: self.keys[at].1,
-            seq: self.batch.seq,
-            asking: self.asking[at],
-            filter_use: &self.batch.table.filter_use,
-        }
-    }
-
-    /// Copies what was found.
-    fn copy(&self, values: &mut Values) {
-        count_reads(self.keys.len() as u64, self.runs);
-        for value in self.values.iter().flatten() {
-            prefetch(value.as_ptr());
-            prefetch(value.as_ptr_range().end);
-        }
-        for (at, value) in self.values.iter().enumerate() {
-            if let Some(value) = value {
-                values.set(self.keys[at].0, value);
-            }
-        }
     }
 }

@@ -2,7 +2,7 @@
 //! answer.
 
 use crate::read::multi_get::fetch::Missing;
-use crate::read::multi_get::lookup::GROUP;
+use crate::read::multi_get::group::GROUP;
 use crate::read::multi_get::pointers::MissingValue;
 
 /// The keys of a group that are not answered yet.
@@ -27,6 +27,7 @@ impl Open {
 
     #[inline]
     pub(super) fn push(&mut self, at: usize) {
+        debug_assert!(self.iter().all(|listed| listed != at), "a key is listed once");
         self.at[self.len] = at as u8;
         self.len += 1;
     }
@@ -45,6 +46,11 @@ pub(super) struct Rest {
 
 impl Rest {
     pub(super) fn is_empty(&self) -> bool {
-        self.missing.is_empty() && self.values.is_empty() && self.chains.is_empty()
+        self.len() == 0
+    }
+
+    /// Keys.
+    pub(super) fn len(&self) -> usize {
+        self.missing.len() + self.values.len() + self.chains.len()
     }
 }

@@ -13,7 +13,8 @@ use terrane_levels::Metasnapshot;
 use terrane_table::{Answer, BATCH_READS, Epoch, Extent, Loaded, Lookup, Need, enter, load_many, probe_many};
 
 use crate::read::merge_operands::Sources;
-use crate::read::multi_get::lookup::{Batch, Group};
+use crate::read::multi_get::group::Group;
+use crate::read::multi_get::lookup::Batch;
 use crate::read::multi_get::pending::Rest;
 use crate::read::multi_get::values::Values;
 use crate::read::separated::wanted;
@@ -129,6 +130,7 @@ impl Batch<'_> {
 
     /// The blocks of values, as far as they can be loaded.
     fn load_values(&self, part: &[MissingValue], extents: &[Option<&Extent>]) -> Vec<Option<Loaded>> {
+        debug_assert!(extents.len() == part.len(), "each value has an extent, or none");
         let cache = &self.shared.cache;
         let mut indexes: Vec<_> = extents.iter().flatten().map(|extent| (*extent, Need::Index)).collect();
         indexes.dedup_by(|a, b| std::ptr::eq(a.0, b.0));
@@ -167,6 +169,7 @@ impl Batch<'_> {
         block: Option<(&Extent, Loaded)>,
     ) -> Result<()> {
         let Pointed { kind, expires_at, pointer } = *pointed;
+        debug_assert!(kind.is_pointer(), "a value is fetched that a pointer leads to");
         let reading = self.reading(self.keys[*at], *hash);
         values.set_by(*at, |value| {
             let start = value.len();

@@ -43,6 +43,10 @@ impl Distinct {
             self.keys.push((index, hash));
             self.table[place] = self.keys.len() as u32;
         }
+        debug_assert!(
+            self.keys.len() + self.repeats.len() == keys.len(),
+            "a key is looked up or repeats another"
+        );
     }
 }
 
@@ -102,6 +106,7 @@ impl Values {
     /// Sets the value of the key at `index`.
     #[inline]
     pub(crate) fn set(&mut self, index: usize, value: &[u8]) {
+        debug_assert!(self.get(index).is_none(), "the value of a key is set once");
         let start = self.bytes.len();
         self.bytes.extend_from_slice(value);
         self.spans[index] = Span { start, end: self.bytes.len() };
@@ -112,6 +117,7 @@ impl Values {
     pub(crate) fn set_if(&mut self, index: usize, read: impl FnOnce(&mut Vec<u8>) -> bool) -> bool {
         let start = self.bytes.len();
         let is_there = read(&mut self.bytes);
+        debug_assert!(self.bytes.len() >= start, "a value is appended to those of other keys");
         if is_there {
             self.spans[index] = Span { start, end: self.bytes.len() };
         }
@@ -124,8 +130,10 @@ impl Values {
         index: usize,
         read: impl FnOnce(&mut Vec<u8>) -> Result<bool>,
     ) -> Result<()> {
+        debug_assert!(self.get(index).is_none(), "the value of a key is set once");
         let start = self.bytes.len();
         if read(&mut self.bytes)? {
+            debug_assert!(self.bytes.len() >= start, "a value is appended to those of other keys");
             self.spans[index] = Span { start, end: self.bytes.len() };
         }
         Ok(())
@@ -139,6 +147,7 @@ impl Values {
     /// Gives equal keys equal answers.
     pub(crate) fn finish(&mut self, distinct: Distinct) {
         for &(index, first) in &distinct.repeats {
+            debug_assert!(first < index, "a key repeats one before it");
             self.spans[index] = self.spans[first];
         }
         self.distinct = distinct;

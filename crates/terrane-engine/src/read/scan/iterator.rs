@@ -100,6 +100,7 @@ impl Shared {
     /// The rows of `table` within `bounds` at number `seq`, from both ends.
     #[must_use]
     pub fn range(&self, table: &Table, bounds: Bounds, seq: SeqNo) -> RangeIter {
+        debug_assert!(seq <= self.journal.visible(), "a scan reads at a number that was visible");
         // Both ends read the same read view; the second end is opened only if it is used.
         let view = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&view, seq);
@@ -154,6 +155,7 @@ impl Opener<'_> {
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
     ) -> Vec<Source> {
+        debug_assert!(is_mask_of(shown, view), "a bit of the mask stands for no source");
         if view.is_ranged() {
             return self.veiled_sources(view, passed, shown, seq, scope);
         }
@@ -175,6 +177,7 @@ impl Opener<'_> {
     fn share_of_read_ahead(&self, view: &ReadView) -> u32 {
         let runs = (view.tree.runs.len() + view.tree.levels.len()) as u64;
         let asked = self.read_ahead_bytes;
+        debug_assert!(asked <= u64::from(u32::MAX), "the range of the option fits the window of a cursor");
         let share = asked * READ_AHEAD_RUNS / runs.max(READ_AHEAD_RUNS);
         // At most 4 MiB by its range.
         share.max(READ_AHEAD_BYTES_MIN).min(asked) as u32
@@ -186,6 +189,7 @@ impl Opener<'_> {
         read_ahead_bytes: u32,
         scope: Option<&Arc<Scope>>,
     ) -> LevelCursor {
+        debug_assert!(!level.is_empty(), "a level without extents is no source");
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
         let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
         match scope {
@@ -204,6 +208,7 @@ impl Opener<'_> {
         seq: SeqNo,
         scope: Option<&Arc<Scope>>,
     ) -> Vec<Source> {
+        debug_assert!(view.is_ranged(), "a source is veiled by range deletes of its read view");
         let is_shown = |at: usize| at >= MASKED || shown & (1 << at) != 0;
         let memory = std::iter::once(&view.active).chain(&view.frozen);
         let memory = memory.chain(view.generations.iter().map(|generation| generation.index()));
@@ -254,6 +259,12 @@ fn shown_memory(view: &ReadView, seq: SeqNo) -> u64 {
     let generations = view.generations.iter().map(|generation| !generation.is_empty());
     let shown = memtables.chain(generations).take(MASKED).enumerate();
     shown.fold(0, |mask, (at, is_shown)| mask | u64::from(is_shown) << at)
+}
+
+/// Returns true if every bit of a mask stands for a source in memory of the read view.
+fn is_mask_of(shown: u64, view: &ReadView) -> bool {
+    let sources = 1 + view.frozen.len() + view.generations.len();
+    sources >= MASKED || shown >> sources == 0
 }
 
 /// Keys and values of a range in key order, from both ends. Owns what it needs.

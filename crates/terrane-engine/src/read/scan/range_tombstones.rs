@@ -134,6 +134,7 @@ impl Region {
 
     /// Narrows the region to what lies within other ends, too.
     fn narrow(&mut self, from: Vec<u8>, to: Option<Vec<u8>>) {
+        debug_assert!(self.heads == (0, 0), "a region whose heads are known is not narrowed");
         let by_bytes = terrane_base::planted!(NarrowByBytes);
         let collation = if by_bytes { Collation::bytes() } else { &self.collation };
         if collation.lt(&self.from, &from) {

@@ -101,6 +101,7 @@ impl ValueGroups {
         if self.rows == ROWS {
             self.end_rows(key);
         }
+        debug_assert!(self.rows < ROWS, "rows end once there are so many");
     }
 
     /// Ends the rows at `key`: a range with too many value tables is marked, and may go on.
@@ -118,6 +119,10 @@ impl ValueGroups {
 
     /// Forgets where the scan was: it goes on somewhere else.
     pub(crate) fn leave(&mut self) {
+        debug_assert!(
+            self.crowded.is_none() || self.goes_on,
+            "rows with too many value tables have a first key"
+        );
         if let Some(key) = self.crowded.take()
             && self.collation.le(&self.first, &key)
         {

@@ -187,6 +187,7 @@ impl ScanValues {
     /// The scan returns the error of a damaged one when it comes there. Returns false if the look ahead ends
     /// here.
     pub(super) fn tell(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) -> bool {
+        debug_assert!(seq_kind.is_pointer(), "a look ahead tells the values of pointers");
         let Ok(stored) = Stored::of_entry(seq_kind, bytes) else { return true };
         let Ok(pointer) = ValuePointer::decode(stored.value) else { return true };
         let Some(values) = self.tree.values.get(pointer.table) else { return true };

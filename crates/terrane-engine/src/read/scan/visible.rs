@@ -92,6 +92,7 @@ impl Meaning {
     /// Bytes in front of the value of a version that is no operand; `None` if it is a delete, or has expired.
     #[inline]
     fn prefix(&mut self, seq_kind: SeqKind, bytes: &[u8]) -> Result<Option<usize>> {
+        debug_assert!(!seq_kind.is_merge(), "an operand is no value of its own");
         if !seq_kind.is_wrapped() {
             return Ok((!seq_kind.is_delete()).then_some(0));
         }
@@ -277,7 +278,11 @@ impl<C: Cursor> Scan<C> {
         match self.position {
             Position::Nowhere => return Ok(see(None)),
             Position::Forward | Position::Followed | Position::Pointed => {
-                let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
+                // A step that failed has left the cursor without an entry.
+                let Some(entry) = self.cursor.entry() else {
+                    self.position = Position::Nowhere;
+                    return Ok(see(None));
+                };
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 self.cursor.next_key()?;
@@ -299,7 +304,11 @@ impl<C: Cursor> Scan<C> {
         match self.position {
             Position::Nowhere => return Ok(()),
             Position::Forward | Position::Followed | Position::Pointed => {
-                let entry = self.cursor.entry().expect("a forward position is the cursor's entry");
+                // As in `next_seen`.
+                let Some(entry) = self.cursor.entry() else {
+                    self.position = Position::Nowhere;
+                    return Ok(());
+                };
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 self.cursor.seek_before(&self.key)?;

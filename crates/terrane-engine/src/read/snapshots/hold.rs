@@ -67,6 +67,7 @@ impl Hold {
         }
         let origin = Origin::here(ReaderKind::Scan);
         let snapshot = Arc::new(Snapshot::from(self.snapshot.shared_ref(), origin));
+        debug_assert!(snapshot.seq() >= self.snapshot.seq(), "a scan is renewed to an older moment");
         *self = Hold::with(snapshot, None);
         true
     }
@@ -80,6 +81,7 @@ impl Hold {
             before.into_iter().for_each(|number| entry.let_go(number));
             entry.hold(held)
         });
+        debug_assert!(before != Some(number), "each note of a reader has a number of its own");
         self.number = Some(number);
     }
 }

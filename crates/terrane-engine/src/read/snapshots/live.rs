@@ -61,6 +61,7 @@ impl Copy {
     }
 
     fn show(self, catalog: &Catalog, now: Duration, visible: SeqNo) -> LiveReader {
+        debug_assert!(self.since.seq <= visible, "a reader sees records that are not visible");
         let guard = terrane_base::epoch::pin();
         let find = |id: &TableId| catalog.get(*id, &guard);
         let views = || self.held.iter().filter_map(|(table, view)| Some((table, view.as_ref()?)));

@@ -90,6 +90,10 @@ impl Transaction {
         deletes: &[KeyRange],
         lock_wait: &LockWait<'_>,
     ) -> Result<Option<RangeLock<'_>>> {
+        debug_assert!(
+            deletes.is_empty() || self.is_pessimistic(),
+            "an optimistic transaction locks its ranges together with its keys"
+        );
         let rest: Arc<[KeyRange]> =
             deletes.iter().filter(|range| !self.has_range_lock(range)).cloned().collect();
         let Some(first) = rest.first().map(KeyRange::first) else { return Ok(None) };
@@ -133,6 +137,11 @@ impl Transaction {
 
     fn look_at(&self, footprint: &Footprint) -> Result<()> {
         let at = self.snapshot.as_ref().map(|snapshot| snapshot.seq());
+        debug_assert!(
+            at.is_none_or(|at| at == self.since),
+            "the window keeps what the snapshot does not see"
+        );
+        debug_assert!(at.is_some() || footprint.ranges.is_empty(), "a scan is validated at a snapshot");
         self.engine.txn.validate(&self.engine, self.id, |look| {
             if let (Some(at), false) = (at, self.is_pessimistic()) {
                 footprint.writes.iter().try_for_each(|key| check_write(look, key, at))?;

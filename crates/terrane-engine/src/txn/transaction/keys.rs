@@ -2,7 +2,7 @@
 
 use std::collections::btree_map::Entry;
 
-use terrane_base::{Result, TableId};
+use terrane_base::{Result, TableId, verify};
 
 use crate::locks::lock_table::{LockKey, LockMode, LockWait};
 use crate::shared::Shared;
@@ -24,6 +24,7 @@ impl Transaction {
             Some(snapshot) => snapshot.seq(),
             None => self.engine.visible(),
         };
+        debug_assert!(since >= self.since, "the window keeps the commits above what is read");
         let bytes = kept_bytes(&key);
         // The version that was read first must not have changed.
         if let Entry::Vacant(entry) = self.reads.entry(key) {
@@ -37,6 +38,7 @@ impl Transaction {
     }
 
     pub(super) fn lock(&mut self, key: LockKey, mode: LockMode) -> Result<()> {
+        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
         self.refuse_if_lost()?;
         if self.held.get(&key).is_some_and(|held| *held >= mode) {
             return Ok(());
@@ -103,6 +105,7 @@ impl Transaction {
                 self.kept_bytes -= kept_bytes(&key);
             }
         }
+        verify!(self.kept_bytes == self.recounted_bytes(), "{} bytes are counted", self.kept_bytes);
     }
 }
 

@@ -128,6 +128,7 @@ impl RenewableScan {
     /// Makes the scan see `table`, the one it was made of, at `seq`; it has no position then. Costs little
     /// where only the memtable has grown since. Returns whether it holds other sources now.
     pub fn renew(&mut self, shared: &Shared, table: &Table, seq: SeqNo) -> bool {
+        debug_assert!(seq <= shared.journal.visible(), "a scan reads at a number that was visible");
         let guard = terrane_base::epoch::pin();
         let view = table.view(&guard);
         let shown = shown_memory(view, seq);

@@ -10,6 +10,7 @@ impl<C: Cursor> Scan<C> {
     /// The scan is at a row whose value is where the pointer at the cursor leads.
     #[inline]
     pub(super) fn meet_pointer(&mut self) -> Result<()> {
+        debug_assert!(self.position == Position::Forward, "the pointer is the entry of the cursor");
         if self.leaves_values {
             self.position = Position::Pointed;
             return Ok(());
@@ -41,6 +42,10 @@ impl<C: Cursor> Scan<C> {
     /// Goes to the value that the pointer at the cursor leads to.
     #[inline(never)]
     pub(super) fn follow_here(&mut self) -> Result<()> {
+        debug_assert!(
+            matches!(self.position, Position::Forward | Position::Pointed),
+            "the pointer that is followed is the entry of the cursor"
+        );
         self.position = Position::Nowhere;
         let Some(entry) = self.cursor.entry() else { return Ok(()) };
         let separated = self.separated.as_mut().ok_or_else(no_value_tables)?;
@@ -92,6 +97,7 @@ impl<C: Cursor> Scan<C> {
     /// ends the look ahead: the scan tells it when it comes there.
     #[cold]
     fn look_ahead(&mut self) {
+        debug_assert!(self.position == Position::Nowhere, "a scan that looks ahead is at no row");
         let Some(separated) = &mut self.separated else { return };
         let mut decided = self.key.clone();
         let mut is_first = true;
@@ -121,6 +127,7 @@ impl<C: Cursor> Scan<C> {
     /// As [`Scan::look_ahead`], going backward: of each key the versions come oldest first.
     #[cold]
     fn look_back(&mut self, pointer: SeqKind) {
+        debug_assert!(self.position == Position::Nowhere, "a scan that looks back is at no row");
         let Some(separated) = &mut self.separated else { return };
         let rows = separated.begin_ahead();
         let mut has_room = separated.tell(&self.key, pointer, &self.value, false);

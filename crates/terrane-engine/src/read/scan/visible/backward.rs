@@ -12,11 +12,19 @@ impl<C: Cursor> Scan<C> {
         let mut skipped = 0;
         let found = self.pass_hidden_backward(&mut skipped);
         self.meaning.semantics.skips().note(skipped);
+        debug_assert!(
+            !matches!(
+                self.position,
+                Position::Forward | Position::Followed | Position::Pointed | Position::Folded
+            ),
+            "a scan that goes back rests before the versions of its key"
+        );
         found
     }
 
     /// [`Scan::find_backward`]; adds the keys that it passes over to `skipped`.
     fn pass_hidden_backward(&mut self, skipped: &mut u64) -> Result<()> {
+        debug_assert!(self.position == Position::Nowhere, "a scan that finds no key is at no row");
         while let Some(entry) = self.cursor.entry() {
             if !self.bounds.above_lower(entry.key) {
                 return Ok(());
@@ -45,6 +53,10 @@ impl<C: Cursor> Scan<C> {
     /// it is a value; of a pointer the pointer is copied, and `pointer` is set. Leaves the cursor before all
     /// versions of the key.
     fn take_best_version(&mut self, pointer: &mut Option<SeqKind>) -> Result<bool> {
+        debug_assert!(
+            self.cursor.entry().is_some_and(|entry| entry.key == self.key.as_slice()),
+            "the walk begins at a version of the key"
+        );
         let (mut is_value, mut is_operand) = (false, false);
         let mut steps = 0;
         while let Some(entry) = self.cursor.entry() {

@@ -11,6 +11,12 @@ impl<C: Cursor> Scan<C> {
     /// key's versions.
     #[cold]
     pub(super) fn fold_here(&mut self) -> Result<bool> {
+        debug_assert!(
+            self.cursor
+                .entry()
+                .is_some_and(|entry| entry.seq_kind.is_merge() && entry.key == self.key.as_slice()),
+            "versions are folded from an operand of the key on"
+        );
         let Meaning { semantics, now, chain } = &mut self.meaning;
         let now = *now.get_or_insert_with(|| semantics.now());
         chain.clear();

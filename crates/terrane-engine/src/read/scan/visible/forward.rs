@@ -13,6 +13,13 @@ impl<C: Cursor> Scan<C> {
         let found = self.pass_hidden(skip, &mut skipped);
         count_skipped(skipped);
         self.meaning.semantics.skips().note(skipped);
+        debug_assert!(
+            !matches!(
+                self.position,
+                Position::Backward | Position::BackwardFollowed | Position::BackwardPointed(_)
+            ),
+            "a scan that goes forward rests at or behind the versions of its key"
+        );
         found
     }
 
