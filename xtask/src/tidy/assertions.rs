@@ -6,9 +6,9 @@
 //! A function has state if it takes `self` or a `&mut`, except:
 //!
 //! * what has three lines at most: an accessor, with nothing to check;
-//! * what changes nothing that it was given and is one expression (no `;` in its body), however long: it picks,
-//!   hands on a call or gives a value another shape, and there is no place for an assertion that is not about
-//!   the function that it calls;
+//! * what changes nothing that it was given and is one expression, however long, of which it may name parts
+//!   (a body of `let` without `mut`, from which no `?` or `return` leads out): it picks, hands on a call or
+//!   gives a value another shape, and has nothing to state but of the functions that it calls;
 //! * what writes text into a `Formatter`.
 //!
 //! Every `assert!`, `debug_assert!` and `verify!` of product code counts, those that the compiler checks
@@ -125,9 +125,21 @@ fn has_state(source: &Source, function: &Function) -> bool {
     let parameters = head[open..].split("->").next().unwrap_or_default();
     let mut words = parameters.split(|c: char| !c.is_alphanumeric() && c != '_');
     let changes = parameters.contains("&mut ") || is_changed_self(parameters);
-    let is_read = !changes && !body.contains(';');
+    let is_read = !changes && is_one_expression(body);
     let writes_text = words.clone().any(|word| word == "Formatter");
     (changes || words.any(|word| word == "self")) && !is_read && !writes_text
+}
+
+/// True if a body is one expression, behind names of its parts.
+fn is_one_expression(body: &str) -> bool {
+    let (names, value) = body.rsplit_once(';').unwrap_or(("", body));
+    let names: Vec<&str> = names.trim_start_matches('{').split(';').map(str::trim).collect();
+    let leads_out = |name: &str| {
+        let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_');
+        name.contains('?') || words.any(|word| word == "mut" || word == "return")
+    };
+    let is_name = |name: &&str| name.is_empty() || name.starts_with("let ") && !leads_out(name);
+    names.iter().all(is_name) && value.chars().any(|c| !c.is_whitespace() && c != '}')
 }
 
 /// True for `mut self`, and for `&'a mut self`.
@@ -256,10 +268,16 @@ mod tests {
 ";
         assert_eq!(count(pick), 0, "one expression");
         assert_eq!(
-            count(&pick.replace("match self", "let a = 1;\n    match self")),
-            1,
-            "it has a step before"
+            count(&pick.replace("match self", "let a = self.b();\n    match a")),
+            0,
+            "it names a part"
         );
+        for step in
+            ["let mut a = 1;", "let a = self.b()?;", "let Some(a) = self.b() else { return 0 };", "b();"]
+        {
+            assert_eq!(count(&pick.replace("match self", &format!("{step}\n    match self"))), 1, "{step}");
+        }
+        assert_eq!(count("fn put(&self) {\n    let a = 1;\n    let _ = a;\n}\n"), 1, "it has no value");
         assert_eq!(count(&pick.replace("&self", "&mut self")), 1, "it may change itself");
         assert_eq!(count(&pick.replace("&self", "&'a mut self")), 1);
         assert_eq!(count(&pick.replace("&self", "mut self")), 1);
