@@ -116,6 +116,7 @@ impl Maintenance {
         let stored = state.tables.get(&table.id).filter(|stored| !stored.dropped);
         let stored = stored
             .ok_or_else(|| Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)))?;
+        debug_assert!(!table.is_dropped(), "tables are dropped under the right that is held here");
         let Changed { options, settings, extractor } =
             changed_options(&self.options, &stored.options, (name, value), &self.functions)?;
         // The option that was set is the last one.
@@ -152,6 +153,7 @@ impl Maintenance {
             table.mark_dropped();
             take_sources(&table)?
         };
+        debug_assert!(table.pinned().memory_is_empty(), "a flush would bring rows into a table that is gone");
         change.remove(table.id);
         self.background.scheduler.cancel_table(table.id);
         if !table.is_stopped() {

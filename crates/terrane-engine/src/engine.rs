@@ -196,6 +196,7 @@ impl Engine {
     /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would
     /// be acknowledged behind the flush and lost.
     fn drain(&self) -> Result<()> {
+        debug_assert!(self.options.journal == JournalMode::Off, "the journal keeps what is only in memory");
         if !terrane_base::planted!(AcceptWhileClosing) {
             self.journal.refuse_commits();
         }

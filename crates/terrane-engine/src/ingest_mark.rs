@@ -104,6 +104,7 @@ impl Marks {
     /// nothing of what failed can be told and forgotten any more: it would be in neither.
     pub(crate) fn told_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
         let failed = self.0.lock();
+        debug_assert!(failed.unknown.is_disjoint(&failed.void), "a mark has one outcome");
         let state = state();
         if failed.void.is_empty() && failed.unknown.is_empty() {
             return state;

@@ -227,6 +227,7 @@ impl Shared {
 
     /// As [`Shared::sync_journal`], up to `seq`, which is visible.
     pub(crate) fn sync_journal_through(&self, seq: SeqNo) -> Result<()> {
+        debug_assert!(seq <= self.visible(), "no record {seq} is placed that a sync could make durable");
         self.journal.sync_through(seq)?;
         self.feed_waiters.wake_if_waiting();
         Ok(())

@@ -3,9 +3,16 @@
 //! `xtask/assertions.txt` says both; both only rise. The second is a number, not a share: a new function
 //! without an assertion leaves it as it is.
 //!
-//! A function has state if it takes `self` or a `&mut` and is longer than three lines: what is shorter is an
-//! accessor, with nothing to check. Every `assert!`, `debug_assert!` and `verify!` of product code counts,
-//! those that the compiler checks (`const _`) as well.
+//! A function has state if it takes `self` or a `&mut`, except:
+//!
+//! * what has three lines at most: an accessor, with nothing to check;
+//! * what changes nothing that it was given and is one expression, however long, of which it may name parts
+//!   (a body of `let` without `mut`, from which no `?` or `return` leads out): it picks, hands on a call or
+//!   gives a value another shape, and has nothing to state but of the functions that it calls;
+//! * what writes text into a `Formatter`.
+//!
+//! Every `assert!`, `debug_assert!` and `verify!` of product code counts, those that the compiler checks
+//! (`const _`) as well.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -105,20 +112,40 @@ fn assertion_lines(source: &Source) -> Vec<usize> {
 /// The lines of each function with state.
 fn functions_with_state(source: &Source) -> Vec<Range<usize>> {
     let functions = source.functions().into_iter();
-    let is_counted =
-        |function: &Function| function.lines > ACCESSOR_LINES && has_state(source, function.line);
+    let is_counted = |function: &Function| function.lines > ACCESSOR_LINES && has_state(source, function);
     functions.filter(is_counted).map(|function| function.line..function.line + function.lines).collect()
 }
 
-/// True if the parameters of the function in `line` hold `self` or a `&mut`.
-fn has_state(source: &Source, line: usize) -> bool {
-    let start: usize = source.code.split_inclusive('\n').take(line - 1).map(str::len).sum();
-    let head = &source.code[start..];
-    let head = &head[..head.find('{').unwrap_or(head.len())];
+/// True if the parameters of a function hold `self` or a `&mut`, and it does more than to read or write text.
+fn has_state(source: &Source, function: &Function) -> bool {
+    let lines = source.code.split_inclusive('\n').skip(function.line - 1).take(function.lines);
+    let text: String = lines.collect();
+    let (head, body) = text.split_at(text.find('{').unwrap_or(text.len()));
     let Some(open) = head.find("fn ").and_then(|at| Some(at + head[at..].find('(')?)) else { return false };
     let parameters = head[open..].split("->").next().unwrap_or_default();
     let mut words = parameters.split(|c: char| !c.is_alphanumeric() && c != '_');
-    words.any(|word| word == "self") || parameters.contains("&mut ")
+    let changes = parameters.contains("&mut ") || is_changed_self(parameters);
+    let is_read = !changes && is_one_expression(body);
+    let writes_text = words.clone().any(|word| word == "Formatter");
+    (changes || words.any(|word| word == "self")) && !is_read && !writes_text
+}
+
+/// True if a body is one expression, behind names of its parts.
+fn is_one_expression(body: &str) -> bool {
+    let (names, value) = body.rsplit_once(';').unwrap_or(("", body));
+    let names: Vec<&str> = names.trim_start_matches('{').split(';').map(str::trim).collect();
+    let leads_out = |name: &str| {
+        let mut words = name.split(|c: char| !c.is_alphanumeric() && c != '_');
+        name.contains('?') || words.any(|word| word == "mut" || word == "return")
+    };
+    let is_name = |name: &&str| name.is_empty() || name.starts_with("let ") && !leads_out(name);
+    names.iter().all(is_name) && value.chars().any(|c| !c.is_whitespace() && c != '}')
+}
+
+/// True for `mut self`, and for `&'a mut self`.
+fn is_changed_self(parameters: &str) -> bool {
+    let first = parameters.split(',').next().unwrap_or_default();
+    first.trim_matches(['(', ')', ' ', '\n']).ends_with("mut self")
 }
 
 /// The ratchet: crate to its least counts, and findings about entries that do not parse.
@@ -224,6 +251,49 @@ mod tests {
         tree.insert(path, &CODE.replace("to.fill(1);", more));
         let (_, text) = renewed(&tree).expect("the density has risen");
         assert!(text.ends_with("\nlow 2 3 1500 2\n"), "{text}");
+    }
+
+    #[test]
+    fn what_only_reads_or_writes_text_has_no_state() {
+        let count = |code: &str| {
+            let tree = Tree::of([("crates/low/src/state.rs", code)]);
+            counts(&tree).values().map(|count| count.functions).sum::<usize>()
+        };
+        let pick = "fn pick(&self) -> u8 {
+    match self {
+        A => 1,
+        B => 2,
+    }
+}
+";
+        assert_eq!(count(pick), 0, "one expression");
+        assert_eq!(
+            count(&pick.replace("match self", "let a = self.b();\n    match a")),
+            0,
+            "it names a part"
+        );
+        for step in
+            ["let mut a = 1;", "let a = self.b()?;", "let Some(a) = self.b() else { return 0 };", "b();"]
+        {
+            assert_eq!(count(&pick.replace("match self", &format!("{step}\n    match self"))), 1, "{step}");
+        }
+        assert_eq!(count("fn put(&self) {\n    let a = 1;\n    let _ = a;\n}\n"), 1, "it has no value");
+        assert_eq!(count(&pick.replace("&self", "&mut self")), 1, "it may change itself");
+        assert_eq!(count(&pick.replace("&self", "&'a mut self")), 1);
+        assert_eq!(count(&pick.replace("&self", "mut self")), 1);
+        assert_eq!(
+            count(&pick.replace("&self", "&self, to: &mut [u8]")),
+            1,
+            "it may change what it is given"
+        );
+
+        let text = "fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    f.write_str(\"a\")?;
+    f.write_str(\"b\")
+}
+";
+        assert_eq!(count(text), 0, "text");
+        assert_eq!(count(&text.replace("fmt::Formatter<'_>", "String")), 1);
     }
 
     #[test]

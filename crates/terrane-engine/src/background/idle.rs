@@ -89,6 +89,7 @@ impl Maintenance {
         if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
+        debug_assert!(schedule.decides, "a reclaim is found once, by the worker that begins it");
         let bytes_written = self.written.bytes();
         if !self.background.idle_watch.is_idle(bytes_written, self.env.clock.now()) {
             return None;
@@ -112,6 +113,7 @@ impl Maintenance {
 
     /// The next step of flushing what idle writers left, if reads would gain by it.
     fn idle_flush(&self, schedule: &Schedule) -> Option<Job> {
+        debug_assert!(schedule.is_idle(), "what idle writers left is flushed when nothing runs");
         if !self.options.experiments.idle_flush || !self.is_cache_full() {
             return None;
         }

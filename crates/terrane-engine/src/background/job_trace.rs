@@ -49,6 +49,7 @@ impl Shared {
     ) {
         let took = now.saturating_sub(watched.started);
         let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
+        debug_assert!((watched.job > 0) == is_job(work), "listeners hear the end of what they saw begin");
         if is_job(work) {
             let histogram = match work {
                 Job::Flush(_) => &self.histograms.flush_micros,

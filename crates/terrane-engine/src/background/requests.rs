@@ -89,6 +89,11 @@ impl Maintenance {
             let _ = self.freeze(table);
             table.want_flush(upto);
         }
+        let is_asked = |table: &Arc<Table>| table.is_stopped() || table.flush_wanted() >= upto;
+        debug_assert!(
+            tables.iter().all(is_asked),
+            "a caller waits for a flush up to {upto} that is not asked for"
+        );
         self.give_up_adapting();
         self.background.scheduler.wake();
         upto
@@ -224,6 +229,7 @@ impl Maintenance {
         self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
         // Before anything is frozen: what a worker finds then is already meant for a run.
         table.want_run(upto);
+        debug_assert!(table.wants_run(upto), "what a flush finds up to {upto} is meant for a run");
         self.freeze(table)?;
         table.want_flush(upto);
         self.wait_for_asked(table, |_| Ok(table.is_dropped() || table.is_flushed(upto)))

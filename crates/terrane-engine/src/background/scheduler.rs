@@ -22,6 +22,7 @@ use crate::background::job::Job;
 use crate::background::maintenance::Maintenance;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
+use crate::reentrancy::works_for;
 use crate::table::due::Depth;
 use crate::table::stopped::Left;
 pub(crate) use pool::Scheduler;
@@ -36,6 +37,8 @@ struct Changed(u64);
 impl Maintenance {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
+        let is_worker = || works_for(self.instance) || self.env.spawn.stepper().is_some();
+        debug_assert!(is_worker(), "a callback of a job could wait for the job on any other thread");
         self.readers.look(self.env.clock.now());
         self.write_control().look_at_stall();
         self.memory.tick_of_background();
@@ -171,6 +174,8 @@ impl Maintenance {
     /// compaction that would take the last worker from memory; with `puts_off`, none that is not due. Pure
     /// but for loading read views.
     fn next_work(&self, schedule: &Schedule, depth: Depth, is_filling: bool, puts_off: bool) -> Option<Job> {
+        let is_asked = !schedule.decides || !schedule.is_paused();
+        debug_assert!(is_asked, "a paused background begins only what is asked for by name");
         let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compacts = is_free && !schedule.flushes_only;
         let compaction = || compacts.then(|| self.pick_compaction(depth, schedule, puts_off)).flatten();
@@ -191,6 +196,7 @@ impl Maintenance {
     /// Returns true if no job can be expected to free memory: as [`Maintenance::has_nothing_to_do`], but for
     /// compactions that keep failing. `schedule` is a copy, and is so still.
     pub(crate) fn frees_no_memory(&self, schedule: &Schedule) -> bool {
+        debug_assert!(!schedule.decides, "a writer that waits looks at a copy, and begins no job");
         let is_failing = |kind: JobKind, table: Option<TableId>| {
             !JobKinds::MEMORY.has(kind) && schedule.failures.is_failing((kind, table))
         };

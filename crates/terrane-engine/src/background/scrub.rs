@@ -88,6 +88,11 @@ impl Maintenance {
                 bytes = bytes.max(rate / PIECES_PER_SECOND).max(1);
                 break;
             };
+            let is_behind = (next.table, next.place) >= (position.table, position.place);
+            debug_assert!(
+                is_behind,
+                "a pass goes forward, or it would never end: {next:?} behind {position:?}"
+            );
             bytes += u64::from(extent.meta.bytes);
             verified = verified.and(self.scrub_extent(next.table, &extent));
             self.background.scrubber.0.lock().position = next;
@@ -139,6 +144,7 @@ impl Maintenance {
                 state.findings.push(Finding { table, error });
                 add(&self.counters.scrub_findings, 1);
             }
+            debug_assert!(state.findings.len() == state.known.len(), "each finding is kept once");
         }
         add(&self.counters.scrub_extents, 1);
         add(&self.counters.scrub_bytes, u64::from(extent.meta.bytes));

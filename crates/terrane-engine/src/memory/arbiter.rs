@@ -225,6 +225,7 @@ impl MemoryArbiter {
             Occasion::Job { is_returned: false }
         });
         let end = JobEnd(self);
+        debug_assert!(begun.shares.state.lease != Lease::Cache, "the cache keeps what jobs need again");
         if begun.shares.state.lease != Lease::Jobs {
             self.evict_excess();
             self.divide(0, |_| Occasion::Job { is_returned: true });
@@ -332,7 +333,8 @@ struct JobEnd<'a>(&'a MemoryArbiter);
 impl Drop for JobEnd<'_> {
     fn drop(&mut self) {
         self.0.divide(0, |division| {
-            division.jobs = division.jobs.checked_sub(1).expect("every job that ends has begun");
+            assert!(division.jobs > 0, "every job that ends has begun");
+            division.jobs -= 1;
             Occasion::Job { is_returned: false }
         });
     }

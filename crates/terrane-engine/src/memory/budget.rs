@@ -80,6 +80,9 @@ impl Budget {
             ..self.asked.clone()
         };
         let options = kept.resolve(threads)?;
+        let keeps_files =
+            options.segment_bytes == now.segment_bytes && options.level_base_bytes == now.level_base_bytes;
+        debug_assert!(keeps_files, "sizes of files stay as they were at the opening");
         if let Some(chunk_bytes) = self.plan().chunk_bytes
             && !has_room_for_chunks(&options, chunk_bytes as u64)
         {
@@ -94,6 +97,7 @@ impl Budget {
     pub(super) fn set(&self, options: &Options) {
         let mut plan = self.plan.write();
         *plan = MemoryPlan { chunk_bytes: plan.chunk_bytes, ..MemoryPlan::new(options) };
+        debug_assert!(options.memtable_bytes <= plan.write_bytes, "writers wait before a memtable is full");
         self.memory_bytes.store(options.memory_bytes, Ordering::Relaxed);
         self.write_bytes.store(plan.write_bytes, Ordering::Relaxed);
         self.memtable_bytes.store(options.memtable_bytes, Ordering::Relaxed);

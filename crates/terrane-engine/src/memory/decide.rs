@@ -280,6 +280,7 @@ fn trim(inputs: &Inputs, state: &mut State) -> bool {
 impl MemoryPlan {
     /// Rule 3: the limit of the cache while writers use `write_bytes` and jobs have lent it `lent_bytes`.
     fn cache_limit(&self, write_bytes: u64, lent_bytes: u64) -> u64 {
+        debug_assert!(lent_bytes <= self.lent_bytes, "jobs lend {lent_bytes} bytes of {}", self.lent_bytes);
         if !self.adaptive {
             return self.cache_bytes;
         }
@@ -294,7 +295,9 @@ impl MemoryPlan {
         if !self.adaptive {
             return limit;
         }
-        limit.saturating_sub(held_bytes).max(limit.min(self.cache_bytes / 2))
+        let left = limit.saturating_sub(held_bytes).max(limit.min(self.cache_bytes / 2));
+        debug_assert!(left <= limit, "readers that hold memory never make the cache larger");
+        left
     }
 
     /// What writers may still take from the look that lets them go on to the next one: a segment, and chunks

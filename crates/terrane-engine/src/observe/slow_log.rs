@@ -42,6 +42,7 @@ impl WriteProbe<'_> {
     #[inline]
     pub(crate) fn note_admitted(&mut self) {
         if let Some(write) = &mut self.0 {
+            debug_assert!(write.committed.is_none(), "a write is admitted before it is committed");
             write.admitted = Some(write.log.clock.now());
         }
     }

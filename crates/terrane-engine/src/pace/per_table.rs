@@ -75,6 +75,7 @@ impl TablePressure {
             due.since = Some(now);
         }
         due.is_due = is_due;
+        debug_assert!(due.since.is_some(), "what sinks next counts from this look or an earlier one");
     }
 
     /// Notes that `bytes` of overflow runs sank until `now`. The time counts from when they were due, other

@@ -62,6 +62,7 @@ impl Default for TokenBucket {
 impl TokenBucket {
     /// Sets the rate in bytes per second; `None` is any.
     pub(crate) fn set(&self, rate: Option<f64>) {
+        debug_assert!(rate.is_none_or(|rate| rate >= 0.0), "a rate of {rate:?}");
         // Relaxed, here and below: a measure that is soon replaced by the next.
         if rate.is_none() {
             // Paid at a rate that is gone.
@@ -172,6 +173,10 @@ impl TokenBucket {
 
     /// Takes a charge on credit back: the write does not come.
     pub(crate) fn refund(&self, price: u64) {
+        debug_assert!(
+            u128::from(price) <= PRICE_MAX.as_micros(),
+            "no batch was charged {price} microseconds"
+        );
         let less = |unpaid: u64| Some(unpaid.saturating_sub(price));
         let _always = self.unpaid.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
     }

@@ -85,12 +85,14 @@ impl Entry {
     pub(crate) fn hold(&mut self, held: Held) -> u64 {
         let number = self.next_hold;
         self.next_hold += 1;
+        debug_assert!(self.held.iter().all(|other| other.number < number), "two notes have number {number}");
         self.held.push(Held { number, ..held });
         number
     }
 
     /// Forgets what a scan held.
     pub(crate) fn let_go(&mut self, number: u64) {
+        debug_assert!(number < self.next_hold, "note {number} was not given out to this reader");
         if let Some(at) = self.held.iter().position(|held| held.number == number) {
             self.held.swap_remove(at);
         }

@@ -73,7 +73,12 @@ impl Catalog {
     fn find_any(&self, name: &str) -> Option<Arc<Table>> {
         let id = *self.names.lock().get(name)?;
         // A table that is dropped meanwhile is not there any more.
-        self.get(id, &terrane_base::epoch::pin()).cloned()
+        let found = self.get(id, &terrane_base::epoch::pin()).cloned();
+        debug_assert!(
+            found.as_ref().is_none_or(|table| table.name == name),
+            "{name:?} leads to another table"
+        );
+        found
     }
 
     /// Number of tables.
@@ -101,6 +106,7 @@ impl Catalog {
     pub fn listed(&self) -> Vec<Arc<Table>> {
         let mut tables = self.all();
         tables.retain(|table| !table.name.starts_with(HIDDEN_PREFIX));
+        debug_assert!(tables.is_sorted_by(|a, b| a.id < b.id), "each table once, in the order of numbers");
         tables
     }
 
@@ -209,7 +215,9 @@ impl Slots {
     #[inline]
     fn get(&self, id: TableId) -> Option<&Arc<Table>> {
         let index = id.0 as usize;
-        self.0.get(index / PAGE_TABLES)?[index % PAGE_TABLES].as_ref()
+        let found = self.0.get(index / PAGE_TABLES)?[index % PAGE_TABLES].as_ref();
+        debug_assert!(found.is_none_or(|table| table.id == id), "a table lies at its number");
+        found
     }
 
     fn tables(&self) -> impl Iterator<Item = &Arc<Table>> {
@@ -228,7 +236,9 @@ impl Slots {
 
     fn take(&mut self, id: TableId) -> Option<Arc<Table>> {
         let index = id.0 as usize;
-        Arc::make_mut(self.0.get_mut(index / PAGE_TABLES)?)[index % PAGE_TABLES].take()
+        let taken = Arc::make_mut(self.0.get_mut(index / PAGE_TABLES)?)[index % PAGE_TABLES].take();
+        debug_assert!(taken.as_ref().is_none_or(|table| table.id == id), "a table lies at its number");
+        taken
     }
 }
 

@@ -141,6 +141,8 @@ impl DueTables {
         let mut sets = self.0.lock();
         sets.changes += 1;
         let stamp = sets.changes;
+        let is_later = || sets.levels.get(&table).is_none_or(|before| *before < stamp);
+        debug_assert!(is_later(), "a later change has a greater number");
         if !terrane_base::planted!(MissChangedTable) {
             sets.levels.insert(table, stamp);
         }
@@ -168,6 +170,8 @@ impl DueTables {
     /// Notes that a table's levels have no job, as they were when the table was found with `stamp`.
     pub(crate) fn note_no_job(&self, table: TableId, stamp: Option<Stamp>, how: NoJob) {
         let mut sets = self.0.lock();
+        let is_known = stamp.is_none_or(|Stamp(found)| found <= sets.changes);
+        debug_assert!(is_known, "a table was found in a state that is still to come");
         let is_as_found = match stamp {
             Some(Stamp(found)) => sets.levels.get(&table) == Some(&found),
             None => sets.in_turn.contains(&table),
@@ -203,6 +207,10 @@ impl DueTables {
     /// nothing.
     pub(crate) fn forget(&self, table: TableId) {
         let mut locked = self.0.lock();
+        debug_assert!(
+            !locked.by_total.contains(&(0, Reverse(table))),
+            "a size leaves the sets before the table"
+        );
         let Sets { unflushed, moving, asked, levels, in_turn, scanned, used, stopped, .. } = &mut *locked;
         for set in [unflushed, moving, asked, in_turn, scanned, used, stopped] {
             set.remove(&table);
@@ -248,6 +256,7 @@ impl DueTables {
             Depth::All => sets.in_turn.iter().copied().collect(),
             Depth::Some => sets.next_in_turn(),
         };
+        debug_assert!(sets.levels.values().all(|stamp| *stamp <= sets.changes), "a change was numbered");
         let mut found: BTreeMap<TableId, Option<Stamp>> = turn.into_iter().map(|id| (id, None)).collect();
         found.extend(sets.levels.iter().map(|(id, stamp)| (*id, Some(Stamp(*stamp)))));
         found.into_iter().collect()
@@ -266,6 +275,8 @@ impl Sets {
     fn next_in_turn(&mut self) -> Vec<TableId> {
         let next: Vec<_> = self.in_turn_next().collect();
         self.last = next.last().copied().or(self.last);
+        let ids = || next.iter().collect::<BTreeSet<_>>();
+        debug_assert!(ids().len() == next.len(), "a look finds a table once, however few are in turn");
         next
     }
 }
@@ -280,7 +291,9 @@ impl Catalog {
     fn worked(&self, ids: impl IntoIterator<Item = TableId>) -> Vec<Arc<Table>> {
         let guard = terrane_base::epoch::pin();
         let tables = ids.into_iter().filter_map(|id| self.get(id, &guard));
-        tables.filter(|table| !table.is_stopped()).cloned().collect()
+        let tables: Vec<_> = tables.filter(|table| !table.is_stopped()).cloned().collect();
+        debug_assert!(tables.is_sorted_by(|a, b| a.id < b.id), "each table once, in the order of numbers");
+        tables
     }
 
     /// Tables whose memtable is full or that have frozen memtables or generations.
@@ -321,7 +334,11 @@ impl Catalog {
         let found = self.due().levels(depth);
         let guard = terrane_base::epoch::pin();
         let tables = found.into_iter().filter_map(|(id, stamp)| Some((self.get(id, &guard)?, stamp)));
-        tables.filter(|(table, _)| !table.is_stopped()).map(|(table, stamp)| (table.clone(), stamp)).collect()
+        let tables = tables.filter(|(table, _)| !table.is_stopped());
+        let tables: Vec<_> = tables.map(|(table, stamp)| (table.clone(), stamp)).collect();
+        let are_in_order = || tables.is_sorted_by(|(a, _), (b, _)| a.id < b.id);
+        debug_assert!(are_in_order(), "each table once, in the order of numbers");
+        tables
     }
 
     /// Tables whose scans have stepped over many versions since a flush.
@@ -339,7 +356,9 @@ impl Catalog {
     /// The first table whose background work has stopped.
     pub(crate) fn first_stopped(&self) -> Option<Arc<Table>> {
         let id = self.due().0.lock().stopped.first().copied()?;
-        self.get(id, &terrane_base::epoch::pin()).cloned()
+        let first = self.get(id, &terrane_base::epoch::pin()).cloned();
+        debug_assert!(first.as_ref().is_none_or(|table| table.is_stopped()), "work on {id:?} goes on");
+        first
     }
 
     /// The tables that the next look at the levels finds with [`Depth::Some`], by number.

@@ -61,6 +61,8 @@ impl ReadView {
         if seq >= self.active.first_seq() {
             return Some(&self.active);
         }
+        let are_in_order = || self.frozen.is_sorted_by(|a, b| a.first_seq() > b.first_seq());
+        debug_assert!(are_in_order(), "the first memtable that begins at or below a number takes it");
         self.frozen.iter().find(|memtable| seq >= memtable.first_seq())
     }
 

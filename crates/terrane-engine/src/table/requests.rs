@@ -21,6 +21,14 @@ pub(super) struct Requests {
     next: u64,
 }
 
+impl Requests {
+    /// Invariant: requests wait in the order of their numbers, each with a number that was given out.
+    fn is_sound(&self) -> bool {
+        let mut waiting = self.waiting.iter().map(|request| request.number);
+        waiting.clone().is_sorted_by(|a, b| a < b) && waiting.all(|number| (1..=self.next).contains(&number))
+    }
+}
+
 /// A key range that a caller wants compacted, and how far that is.
 struct Request {
     /// Names the request.
@@ -109,12 +117,14 @@ impl Table {
     pub(crate) fn withdraw_request(&self, number: u64) {
         let mut requests = self.requests.lock();
         requests.waiting.retain(|request| request.number != number);
+        debug_assert!(requests.is_sound(), "those that are left keep their order");
         self.note_due(|due, id| due.note_asked(id, !requests.waiting.is_empty()));
     }
 
     /// Notes the progress of a finished job in the request that it is a step of, if that still waits.
     pub(crate) fn advance_request(&self, spec: &JobSpec) {
         let mut requests = self.requests.lock();
+        debug_assert!(requests.is_sound(), "a job finds the request that it is a step of by its number");
         let mut waiting = requests.waiting.iter_mut();
         if let Some(request) = waiting.find(|request| Some(request.number) == spec.request) {
             request.range.advance(spec);

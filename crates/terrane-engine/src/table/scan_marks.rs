@@ -68,6 +68,8 @@ impl ScanMarks {
 
 /// Makes `range` so long that it covers `other`, too. Requires: both are closed.
 fn unite(range: &mut KeyRange, other: &KeyRange) {
+    let is_closed = |range: &KeyRange| matches!(range.end, Bound::Included(_));
+    debug_assert!(is_closed(range) && is_closed(other), "marks begin and end with a key that a scan met");
     if range.collation.lt(&other.start, &range.start) {
         range.start.clone_from(&other.start);
     }

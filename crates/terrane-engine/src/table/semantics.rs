@@ -164,7 +164,10 @@ impl TableSemantics {
             millis => {
                 let step = (millis / OPERAND_STEPS).max(1);
                 let moment = self.ahead(millis);
-                Moment(moment.0.checked_next_multiple_of(step).unwrap_or(moment.0).min(Moment::NEVER.0 - 1))
+                let end =
+                    moment.0.checked_next_multiple_of(step).unwrap_or(moment.0).min(Moment::NEVER.0 - 1);
+                debug_assert!(end >= moment.0, "an operand lives as long as a put, or longer");
+                Moment(end)
             }
         }
     }
@@ -217,6 +220,7 @@ impl<'s> ReadClock<'s> {
     }
 
     fn shown_wrapped<'a>(&self, seq_kind: SeqKind, bytes: &'a [u8]) -> Shown<'a> {
+        debug_assert!(seq_kind.is_wrapped(), "the bytes of {seq_kind:?} are the value itself");
         match Stored::of_entry(seq_kind, bytes) {
             Ok(stored) if stored.expires() && stored.is_expired(self.get()) => Shown::Nothing,
             Ok(stored) if !seq_kind.is_merge() && !seq_kind.is_pointer() => Shown::Value(stored.value),

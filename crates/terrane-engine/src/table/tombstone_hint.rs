@@ -28,6 +28,8 @@ impl TombstoneHint {
         tree: &Arc<Metasnapshot>,
         settings: &Arc<TableSettings>,
     ) -> bool {
+        let are_in_order = || shape.snapshots.is_sorted_by(|a, b| a < b);
+        debug_assert!(are_in_order(), "what is below a snapshot comes before it");
         let below =
             |upto: SeqNo| shape.snapshots.iter().copied().take_while(move |snapshot| *snapshot < upto);
         let is_same = std::ptr::eq(self.tree.as_ptr(), Arc::as_ptr(tree))

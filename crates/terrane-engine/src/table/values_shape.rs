@@ -30,6 +30,7 @@ impl ValuesShape {
     pub fn dead_permille(&self) -> u64 {
         let dead = self.entries.saturating_sub(self.live_entries);
         let permille = (u128::from(dead) * 1000).checked_div(u128::from(self.entries)).unwrap_or(0);
+        debug_assert!(permille <= 1000, "more values are dead than there are: {self:?}");
         u64::try_from(permille).unwrap_or(u64::MAX)
     }
 

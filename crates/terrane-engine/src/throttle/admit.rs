@@ -118,6 +118,7 @@ impl<'e> WriteControl<'e> {
     #[cold]
     fn too_large(self, batch: &Batch, limit: u64) -> Error {
         let (bytes, memory_bytes) = (batch.bytes().len() as u64, self.memory.budget().memory_bytes());
+        debug_assert!(bytes > limit, "a batch of {bytes} bytes is within the limit of {limit}");
         // In proportion, and one more part of the limit: other sizes follow in steps.
         let enough = (memory_bytes / limit.max(1) + 1).saturating_mul(bytes).next_multiple_of(1 << 20);
         Error::invalid(format!(

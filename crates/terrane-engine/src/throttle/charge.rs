@@ -37,6 +37,7 @@ impl<'e> WriteControl<'e> {
             return Duration::ZERO;
         }
         let charge = Charge::of(batch, self.throttle, &self.catalog, true);
+        debug_assert!(charge.is_within(batch), "a batch pays for its own bytes, once");
         let memory_bytes = charge.memory_bytes;
         let pays_for_memory = memory_bytes > 0 && !pressure.memory.take_credit(memory_bytes);
         if charge.tables.is_empty() && !pays_for_memory {
@@ -73,6 +74,7 @@ impl<'e> WriteControl<'e> {
             return Some(permit);
         }
         let charge = Charge::of(batch, throttle, &self.catalog, false);
+        debug_assert!(charge.is_within(batch), "a batch pays for its own bytes, once");
         for (table, bytes) in charge.tables {
             let price = self.charge_at(&table.pressure.pace, bytes, until, Some(&table))?;
             permit.note_table_price(table, price);
@@ -96,6 +98,7 @@ impl<'e> WriteControl<'e> {
         until: Duration,
         table: Option<&Table>,
     ) -> Option<u64> {
+        debug_assert!(bytes > 0, "a write that brings nothing waits for nothing");
         // The commit says why.
         let is_hopeless = || self.is_closing() || self.journal.check().is_err();
         let start = self.env.clock.now();
@@ -135,6 +138,12 @@ impl Throttle {
 }
 
 impl Charge {
+    /// Returns true if neither rate charges more than the batch has.
+    fn is_within(&self, batch: &Batch) -> bool {
+        let of_tables: u64 = self.tables.iter().map(|(_, bytes)| bytes).sum();
+        of_tables.max(self.memory_bytes) <= batch.bytes().len() as u64
+    }
+
     /// The charge of a batch. With `by_credit`, the credit that other writers left for its tables is taken
     /// first.
     fn of(batch: &Batch, throttle: &Throttle, catalog: &Catalog, by_credit: bool) -> Charge {

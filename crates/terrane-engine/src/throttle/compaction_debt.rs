@@ -89,6 +89,10 @@ impl CompactionDebt {
     /// How many bytes writers brought for `stored` bytes of runs; as many before the first dump.
     fn brought(&self, stored: u64) -> f64 {
         let permille = self.brought_permille.load(Ordering::Relaxed);
+        debug_assert!(
+            permille <= BROUGHT_PERMILLE_MAX,
+            "{permille} bytes were brought for a thousand of runs"
+        );
         stored as f64 * if permille == 0 { 1.0 } else { permille as f64 / 1000.0 }
     }
 
@@ -163,6 +167,7 @@ impl<'e> WriteControl<'e> {
         spec: &JobSpec,
         control: &Arc<JobControl>,
     ) -> Option<Sinking<'e>> {
+        debug_assert!(spec.table == table.id, "runs of table {} sink for {}", spec.table, table.id);
         let from_runs = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_)));
         let bytes = stored_bytes(from_runs.flat_map(|input| &input.extents));
         if bytes == 0 {
@@ -197,6 +202,7 @@ impl<'e> WriteControl<'e> {
             }
         }
         let (most, slows) = throttle.table_debts.most();
+        debug_assert!(most >= NONE, "a backlog of {most} is shorter than none");
         if terrane_base::planted!(SlowAllTables) {
             for table in self.catalog.all() {
                 table.pressure.set_backlog(most);
@@ -234,6 +240,7 @@ impl<'e> WriteControl<'e> {
             .run_bytes
             .load(Ordering::Relaxed)
             .max(self.memory.generation_limit() / 2);
+        debug_assert!(run_bytes > 0, "a full generation has bytes, or a backlog is no number");
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = backlog_of_runs(generations, start, end);

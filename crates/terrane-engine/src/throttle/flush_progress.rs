@@ -87,6 +87,7 @@ impl FlushProgress {
         for flush in &*flushes {
             all.add(flush, flush.share_done(), now.saturating_sub(flush.started));
         }
+        debug_assert!(all.left_bytes >= 0.0 && all.rate >= 0.0, "flushes leave less than nothing: {all:?}");
         (!flushes.is_empty()).then_some(all)
     }
 }
@@ -118,6 +119,7 @@ impl WriteControl<'_> {
     /// The rate at which writers fill the `room` that there is, a part of their memory, until what waits to
     /// be flushed is gone, in bytes per second; `None` where nothing is being flushed.
     pub(super) fn rate_until_flushed(&self, room: f64) -> Option<f64> {
+        debug_assert!(room <= 1.0, "{room} of the memory of writers is free");
         let progress = self.throttle.flush_progress.progress(self.env.clock.now())?;
         let behind = self.catalog.sums().now().behind_bytes;
         let rate = if progress.rate > 0.0 { progress.rate } else { self.throttle.pressure.drain_rate() };

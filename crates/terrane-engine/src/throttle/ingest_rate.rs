@@ -51,6 +51,8 @@ impl IngestRate {
             let strong_at = if is_strong { Some(now) } else { seen.strong_at };
             *seen = Seen { at: now, bytes, is_strong, strong_at };
         }
+        let has_moment = !seen.is_strong || seen.strong_at.is_some();
+        debug_assert!(has_moment, "a pause is counted from when writing was heavy last");
         // Relaxed: a worker that looks too early looks again.
         seen.is_strong && self.waiters.load(Ordering::Relaxed) == 0
     }

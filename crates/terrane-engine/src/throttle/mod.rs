@@ -159,6 +159,11 @@ impl Throttle {
         self.reserved_bytes.compare_exchange(0, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 
+    /// Bytes that are reserved.
+    pub(crate) fn reserved_bytes(&self) -> u64 {
+        self.reserved_bytes.load(Ordering::Acquire)
+    }
+
     /// Ends a reservation.
     pub(crate) fn give_back(&self, bytes: u64) {
         let before = self.reserved_bytes.fetch_sub(bytes, Ordering::AcqRel);
@@ -172,10 +177,6 @@ impl Throttle {
 /// For tests of writers that are held back.
 #[cfg(test)]
 impl Throttle {
-    pub(crate) fn reserved_bytes(&self) -> u64 {
-        self.reserved_bytes.load(Ordering::Relaxed)
-    }
-
     /// Reserves `bytes`, whether there is room or not.
     pub(crate) fn take_room(&self, bytes: u64) {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);

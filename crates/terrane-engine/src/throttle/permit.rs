@@ -77,6 +77,7 @@ impl Prices {
     /// writing.
     #[cold]
     fn refund(&self, throttle: &Throttle) {
+        debug_assert!(self.memory > 0 || !self.tables.is_empty(), "what was not charged is not refunded");
         if terrane_base::planted!(PayForNothing) {
             return;
         }

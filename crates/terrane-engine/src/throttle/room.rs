@@ -98,6 +98,8 @@ impl WriteControl<'_> {
         if took >= PAUSE_MIN {
             self.note_stall(took, || StallCause::Memory);
         }
+        let counted = || self.throttle.reserved_bytes();
+        debug_assert!(reserved.is_err() || counted() >= bytes, "a reservation counts until it is given back");
         *waited += took;
         reserved.map(|()| bytes)
     }

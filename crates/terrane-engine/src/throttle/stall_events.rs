@@ -38,6 +38,7 @@ impl StallEvents {
             Some(stall) => {
                 stall.last = stall.last.max(now);
                 stall.held_back += took;
+                debug_assert!(stall.began <= stall.last, "a stall ends behind its begin: {stall:?}");
                 false
             }
             none => {

@@ -51,6 +51,11 @@ impl Shared {
     }
 
     fn replace_cached(&self, tree: &Metasnapshot, result: &JobResult, extents: &[Arc<Extent>]) -> Result<()> {
+        debug_assert_eq!(
+            extents.len(),
+            result.written().count(),
+            "what a job wrote has handles, and nothing else"
+        );
         let inputs: Vec<_> =
             result.freed().map(|removed| find(tree, result, removed.id)).collect::<Result<_>>()?;
         let mut transfer = CacheTransfer::of(inputs.iter(), &self.cache);

@@ -53,6 +53,8 @@ impl Maintenance {
             due.push((debt, Candidate { table, stamp, tree }));
         }
         due.sort_by_key(|(debt, _)| std::cmp::Reverse(*debt));
+        let rank = |(debt, one): &(u64, Candidate)| (std::cmp::Reverse(*debt), one.table.id);
+        debug_assert!(due.is_sorted_by_key(rank), "of two tables with one debt the older one comes first");
         due.into_iter().find_map(|(_, candidate)| {
             let spec = self.pick_for(&candidate, &snapshots, schedule, puts_off)?;
             if candidate.stamp.is_none() {
@@ -97,6 +99,11 @@ impl Maintenance {
         if found.is_none() && !is_restricted && schedule.claims.is_idle(table.id) {
             self.note_no_level_job(candidate, snapshots);
         }
+        let is_of_table = |spec: &JobSpec| spec.table == table.id;
+        debug_assert!(
+            found.as_ref().is_none_or(is_of_table),
+            "a picker chooses for the table that it looks at"
+        );
         found
     }
 
@@ -112,6 +119,8 @@ impl Maintenance {
         if self.expires(tree) {
             shape.now = table.semantics.now();
         }
+        let are_whole = shape.heats.is_empty() || shape.heats.len() == tree.levels.len();
+        debug_assert!(are_whole, "the heat of a level stands at its number");
         shape
     }
 
@@ -164,6 +173,7 @@ impl CompactionJob<'_> {
     /// Runs it and makes its result part of the table.
     pub(crate) fn run(self) -> Result<()> {
         let Self { engine, table, spec, control } = self;
+        debug_assert!(spec.table == table.id, "a job of table {} runs on {}", spec.table, table.id);
         engine.give_functions(table, control);
         control.number_values_with(engine.background.next_run.clone());
         let filter = filter_of(table, spec)?;

@@ -16,7 +16,7 @@ use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::options::AdaptiveShape;
-use terrane_base::{Result, TableId};
+use terrane_base::{Result, TableId, verify};
 use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, pick_fewer_runs};
 
 use crate::background::compaction::CompactionJob;
@@ -60,6 +60,12 @@ impl Adaptation {
     pub(crate) fn forget(&mut self, table: TableId) {
         self.tables.remove(&table);
         self.moving.remove(&table);
+        verify!(self.is_sound());
+    }
+
+    /// Invariant: a table whose load changes was counted. What `moving` has without it would get no step.
+    fn is_sound(&self) -> bool {
+        self.moving.iter().all(|id| self.tables.contains_key(id))
     }
 }
 
@@ -120,9 +126,11 @@ impl Maintenance {
             self.follow_load(table, watched, since, elapsed);
             !watched.load.is_at_rest()
         });
+        verify!(adaptation.is_sound());
     }
 
     fn follow_load(&self, table: &Table, watched: &mut Watched, since: Counted, elapsed: Duration) {
+        debug_assert!(elapsed >= TICK, "a load is averaged over ticks, not over {elapsed:?}");
         let before = watched.load.mode;
         let load = watched.load.observe(self.options.adaptive_shape, since, elapsed.as_millis() as u64);
         watched.load = load;
@@ -137,6 +145,7 @@ impl Maintenance {
     /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else
     /// to do.
     pub(crate) fn next_adaptive(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
+        debug_assert!(schedule.decides, "a caller that only asks begins no job");
         let now = schedule.failures.now().as_micros() as u64;
         let rests = now < self.background.adapting.rests_until.load(Ordering::Relaxed);
         let is_off = self.options.adaptive_shape == AdaptiveShape::Off;
@@ -170,6 +179,7 @@ impl Maintenance {
     }
 
     fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Job> {
+        debug_assert!(load.mode != Mode::WriteFriendly, "a table that is written keeps its shape");
         let view = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
         let shape = shape_of(table, &view.tree, &snapshots);
@@ -184,6 +194,7 @@ impl Maintenance {
 
     /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
     fn flush_for_reads(&self, table: &Arc<Table>, view: &ReadView, schedule: &Schedule) -> Option<Job> {
+        debug_assert!(schedule.is_idle(), "a table is flushed for reads when nothing else is to be done");
         let is_held = schedule.holds_any(JobKinds::TO_LEVELS, table.id);
         if is_held || (view.active.is_empty() && view.generations.is_empty()) {
             return None;
@@ -198,6 +209,8 @@ impl Maintenance {
     /// A job that only reads gain by is under way while the guard lives: writers may stop it.
     fn begin_adapting(&self) -> Adapting<'_> {
         let written = self.written.bytes();
+        let is_other = || self.background.adapting.stop_at.load(Ordering::Relaxed) != u64::MAX;
+        debug_assert!(!is_other(), "writers stop one job that only reads gain by, not two");
         // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
         self.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
         Adapting { engine: self, started: self.env.clock.now() }

@@ -70,6 +70,7 @@ impl Maintenance {
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
     fn wait_until_indexed(&self, view: &ReadView, control: &JobControl) -> Result<()> {
+        debug_assert!(!view.frozen.is_empty(), "writers are waited for that index in what is frozen");
         let mut turn = 0;
         while self.journal.visible().0 + 1 < successor(view).0 {
             self.journal.check()?;
@@ -91,6 +92,8 @@ impl Maintenance {
         view: &'p ReadView,
         oldest: &Memtable,
     ) -> Option<&'p Arc<GlobalIndex>> {
+        let is_oldest = || view.frozen.last().is_some_and(|last| std::ptr::eq(&**last, oldest));
+        debug_assert!(is_oldest(), "a generation takes memtables in the order of their numbers");
         let newest = view.generations.first()?;
         let bytes =
             newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
@@ -106,6 +109,8 @@ impl Maintenance {
         generation: &Arc<GlobalIndex>,
         control: &JobControl,
     ) -> Result<()> {
+        let is_behind = generation.first_seq() < oldest.first_seq();
+        debug_assert!(is_behind, "a generation takes in what is newer: a read looks at its memtables first");
         let snapshots = self.pins.list(|| self.journal.visible());
         let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| {
             // The generation grows under the view that has it.

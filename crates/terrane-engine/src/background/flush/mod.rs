@@ -221,6 +221,7 @@ impl Maintenance {
     /// `Poisoned` if something else in memory begins there, or reads do not look at the generation.
     /// `Cancelled` if the table was dropped.
     fn end_of(&self, table: &Table, generation: &Arc<GlobalIndex>) -> Result<SeqNo> {
+        debug_assert!(generation.is_closed(), "a generation that leaves memory takes nothing in any more");
         let mut edit = table.edit();
         let mut view = edit.view();
         if table.is_dropped() {

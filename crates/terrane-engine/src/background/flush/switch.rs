@@ -33,6 +33,11 @@ impl Maintenance {
         self.journal.between_groups(&mut |next_seq| {
             let mut edit = table.edit();
             let mut view = edit.view();
+            let first = view.active.first_seq();
+            debug_assert!(
+                first <= next_seq || table.is_dropped(),
+                "the active memtable begins at {first}, behind {next_seq}"
+            );
             // Writers may still index records numbered below `next_seq` in the active memtable, so its
             // entry count says nothing yet; its range of numbers does. The first one begins with 0, which no
             // commit has.
@@ -74,6 +79,7 @@ impl Maintenance {
             return Ok(false);
         }
         let oldest = view.frozen.pop().expect("some are frozen");
+        debug_assert!(oldest.last_seq() <= visible, "a generation holds what no read sees yet");
         if oldest.entry_count() > 0 {
             view.generations.insert(0, Arc::new(GlobalIndex::from_frozen(oldest)));
         }

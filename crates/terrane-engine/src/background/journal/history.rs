@@ -30,6 +30,8 @@ pub(crate) struct HistoryPlan {
 impl HistoryPlan {
     /// The operations, in the order in which they hold.
     pub(crate) fn ops(&self) -> Vec<EditOp> {
+        let are_in_order = || self.forgotten.is_sorted_by(|(a, _), (b, _)| a < b);
+        debug_assert!(are_in_order(), "the oldest segment leaves history first: what is left has no gap");
         let forget = self.forgotten.iter().map(|&(id, _)| EditOp::ForgetSegment { id });
         forget.chain(self.kept.iter().map(|&(id, kept)| EditOp::KeepSegment { id, kept })).collect()
     }
@@ -50,6 +52,7 @@ impl HistoryPlan {
     }
 
     fn forget_all(&mut self, state: &State) {
+        debug_assert!(self.forgotten.is_empty(), "a segment is forgotten once");
         self.forgotten =
             state.history.values().map(|kept| (kept.spec.id, (kept.spec.file, kept.spec.bytes))).collect();
     }
@@ -161,6 +164,7 @@ impl Shared {
     /// # Errors
     /// As [`Journal::sync_through`](terrane_journal::Journal::sync_through); `Io`.
     pub(crate) fn plan_history(&self, state: &State, freed: &[SegmentInfo]) -> Result<HistoryPlan> {
+        debug_assert!(freed.is_sorted_by(|a, b| a.id < b.id), "the oldest segment comes first");
         let mut plan = HistoryPlan::default();
         let (rule, now) = (state.history_rule, self.wall_millis());
         let is_kept = rule.bytes > 0 && self.options.journal == JournalMode::File;

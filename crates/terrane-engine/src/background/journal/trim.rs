@@ -61,6 +61,7 @@ impl Maintenance {
     /// # Errors
     /// `Io`, `Poisoned`; nothing is lost by it but space.
     pub(crate) fn give_back_space(&self) -> Result<()> {
+        debug_assert!(self.is_closing(), "what is given back is needed by the next commits");
         if self.options.journal != JournalMode::Off {
             self.trim_segments()?;
         }

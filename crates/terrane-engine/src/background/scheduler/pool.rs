@@ -115,6 +115,8 @@ impl Scheduler {
         schedule.cursors.forget(table);
         schedule.quarantine.forget(table);
         schedule.failures.forget_table(table);
+        let is_forgotten = || schedule.failures.lasting().all(|one| one.subject.1 != Some(table));
+        debug_assert!(is_forgotten(), "a table that is gone fails for ever");
     }
 
     /// Notes damage in a table's levels.
@@ -194,6 +196,7 @@ impl Scheduler {
 
     /// Waits for a wake-up after the `seen` ones, for a while.
     pub(crate) fn wait_for_signal(&self, seen: u64) {
+        debug_assert!(seen <= self.signals(), "{seen} wake-ups were seen that did not come");
         let mut schedule = self.schedule.lock();
         if !schedule.closing && self.signals.load(Ordering::Acquire) == seen {
             self.changed.wait_for(&mut schedule, IDLE);

@@ -71,6 +71,7 @@ impl Maintenance {
     pub fn allow_range_compactions(&self) {
         let mut schedule = self.background.scheduler.change();
         schedule.ranges.present = schedule.ranges.present.saturating_sub(1);
+        debug_assert!(schedule.ranges.present <= schedule.ranges.ever, "a hold that is left was begun");
     }
 
     /// Returns true if compactions of ranges are held back.

@@ -155,6 +155,7 @@ impl Schedule {
     /// Returns true if a further compaction leaves one of so many workers free. The only worker has to do
     /// everything.
     pub(super) fn leaves_a_worker(&self, workers: u64) -> bool {
+        debug_assert!(workers > 0, "without a worker nothing is given out");
         let is_merging = |running: &&Running| JobKinds::MERGES.has(running.kind);
         let compacting = self.running.iter().filter(is_merging).count() as u64;
         compacting == 0 || compacting + 1 < workers

@@ -29,7 +29,9 @@ impl Awaited {
         if !self.flushes.is_empty() {
             return false;
         }
-        queue.told >= *self.upto.get_or_insert(queue.put)
+        let upto = *self.upto.get_or_insert(queue.put);
+        debug_assert!(upto <= queue.put, "a caller waits for what was queued, or it would wait for ever");
+        queue.told >= upto
     }
 }
 
@@ -87,6 +89,7 @@ impl Events {
                 Some(stepper) => stepper.add("terrane-events", Box::new(move || events.step(instance))),
                 None => {
                     let body = Box::new(move || events.run(instance));
+                    debug_assert!(thread.is_none(), "two threads would tell events in another order");
                     *thread = Some(env.spawn.spawn("terrane-events", body)?);
                 }
             }

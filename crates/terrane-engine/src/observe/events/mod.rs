@@ -241,6 +241,14 @@ struct Queue {
     flushes: BTreeMap<u64, Arc<JobControl>>,
 }
 
+impl Queue {
+    /// Invariant: an event that listeners got was queued, and waits no more. Callers wait for a count of
+    /// them.
+    fn is_sound(&self) -> bool {
+        self.waiting.len() <= QUEUE_MAX && self.told + self.waiting.len() as u64 <= self.put
+    }
+}
+
 impl Events {
     /// Queues an event if there is a listener. May be called under locks: it does not wait.
     #[inline]
@@ -260,6 +268,7 @@ impl Events {
         }
         queue.waiting.push_back(event);
         queue.put += 1;
+        debug_assert!(queue.is_sound(), "{} events were told of {}", queue.told, queue.put);
         self.changed.notify_all();
     }
 
@@ -299,7 +308,11 @@ impl Events {
                 tracing::error!(target: "terrane::listener", event = ?event, "a listener panicked");
             }
         }
-        self.queue.lock().told += 1;
+        {
+            let mut queue = self.queue.lock();
+            queue.told += 1;
+            debug_assert!(queue.is_sound(), "{} events were told of {}", queue.told, queue.put);
+        }
         self.changed.notify_all();
         Step::Worked
     }
