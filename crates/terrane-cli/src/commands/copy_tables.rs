@@ -35,7 +35,7 @@ pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Resul
     };
     let (names, mut left_out) = LeftOut::split(&source, names)?;
     drop(source);
-    let target = open(engine, &command.target, Access::Create)?;
+    let target = open(&engine.now(), &command.target, Access::Create)?;
     let mut meter = Meter::new("copy", Unit::Rows);
     let (mut all, mut tables) = (0, 0);
     for name in names {

@@ -80,7 +80,8 @@ impl Opening<'_> {
             let found_id = found.as_ref().map(|found| found.last.journal);
             let mark = self.mark_for(found.as_ref(), request)?;
             let asked = PartsRequest { journal: &mark, new: request.new.clone(), ..*request };
-            let taking = TakeOver { abandoned: self.deployment.abandon, ..TakeOver::new(&asked) };
+            let taking = TakeOver { abandoned: self.deployment.abandon, ..TakeOver::new(&asked) }
+                .kept_for(self.deployment.settings.garbage_age);
             match self.manifests.take_over(&taking) {
                 // Not what was checked, if another writer was faster.
                 Err(error) if error.kind() == Kind::Invalid => {

@@ -151,10 +151,11 @@ impl BucketParts {
         &self,
         request: &PartsRequest<'_>,
     ) -> Result<(OpenedManifest, Option<Arc<ObjectCommitLog>>)> {
-        let Deployment { prefix, abandon, bucket_journal, .. } = &self.deployment;
+        let Deployment { prefix, abandon, bucket_journal, settings, .. } = &self.deployment;
         let manifests = &ManifestFolder::new(self.bucket.clone(), prefix)?;
         let (Some(bucket), Some(journal)) = (&self.journal, bucket_journal) else {
-            let asked = TakeOver { abandoned: *abandon, ..TakeOver::new(request) };
+            let asked =
+                TakeOver { abandoned: *abandon, ..TakeOver::new(request) }.kept_for(settings.garbage_age);
             let taken = manifests.take_over(&asked).map_err(|error| self.explain(manifests, error));
             return Ok((taken?, None));
         };

@@ -12,13 +12,14 @@
 //!
 //! * `chain.rs`: lists and reads the objects that are needed. * `fence.rs`: takes over. * `restore.rs`:
 //!   brings the directory of the journal up to date. * `log.rs`: appends. * `trim.rs`: deletes. * `tail.rs`:
-//!   goes on with them as a follower.
+//!   goes on with them as a follower. * `past.rs`: reads those that are there of earlier moments.
 //!
 //! [`FENCE_SPAN`]: terrane_format::journal_object::FENCE_SPAN
 
 mod chain;
 mod fence;
 mod log;
+mod past;
 mod restore;
 mod tail;
 mod trim;
@@ -34,6 +35,7 @@ use crate::bucket::folder::NumberedFolder;
 pub use chain::JournalChain;
 pub use fence::{Fence, TakeJournal};
 pub use log::ObjectCommitLog;
+pub(crate) use past::{PastJournal, Until};
 pub use restore::Restored;
 pub(crate) use restore::{has_segments, remove_segments};
 pub(crate) use tail::{JournalTail, Looked};

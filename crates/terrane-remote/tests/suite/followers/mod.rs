@@ -1,10 +1,12 @@
-//! Followers of a database in a bucket: they go on with its writers, and show one moment.
+//! Followers of a database in a bucket: they go on with its writers, and show one moment; and readers of
+//! earlier moments (`past.rs`).
 
 mod calls;
 mod damage;
 mod directories;
 mod model;
 mod moments;
+mod past;
 mod takeovers;
 mod trimmed;
 
