@@ -155,6 +155,14 @@ bugs! {
     KeepHiddenReferences: "separated values: references", "extents that go and nothing takes their place, as under a range delete, leave their references", "terrane-levels suite values::a_value_table_leaves";
     DeleteTakeOvers: "objects: fencing", "the first object of a writer is deleted with what a snapshot replaced", "terrane-remote suite manifests::a_writer_that_wakes";
     ForgetLostAnswer: "objects: lost answers", "an object that a writer created without hearing of it counts as another writer's", "terrane-remote suite manifests::a_lost_answer";
+    AcknowledgeBeforeLogSync: "object log: durability", "the log of a journal service acknowledges a creation before its sync", "terrane-remote suite object_logs::power::a_cut_at_any_call";
+    ReplaceLoggedObject: "object log: conditional creation", "a log takes a creation of a name that is taken, so a writer that was fenced off goes on", "terrane-remote suite object_logs::journals::a_writer_that_was_fenced_off";
+    CutLoggedDamage: "object log: judge the end", "damage in front of the durable mark of a log is cut like a torn tail", "terrane-remote suite object_logs::damage::the_mark_tells";
+    TrustUnsyncedLog: "object log: opening", "an opening serves what the process before had written and not synced", "terrane-remote suite object_logs::power::what_an_opening_finds";
+    DropLiveObjects: "object log: cleaning", "a file of a log is removed without a copy of the objects that live in it", "terrane-remote suite object_logs::cleaning::files_go";
+    MarkUnsyncedRecords: "object log: judge the end", "the mark of a record says that records of its own group are durable", "terrane-remote suite object_logs::power::a_cut_at_any_call";
+    CreateByBrokenCall: "stream of creations: lost answers", "a creation whose call broke before its answer is reported as created", "terrane-remote suite grpc::cuts::a_connection_that_is_cut_on_the_way_to_the_server";
+    TrimByCountOnly: "journal objects: trimming", "objects go by their count although they are needed", "terrane-remote suite journals::objects_go_by_their_count";
     AcknowledgeBeforeObject: "journal objects: durability", "a commit is acknowledged while its object is under way", "terrane-remote suite journals::acknowledged_commits_are_there";
     ForgetLostJournalAnswer: "journal objects: lost answers", "an object of the journal that a writer created without hearing of it counts as another writer's", "terrane-remote suite journals::lost_answers";
     SkipJournalFence: "journal objects: fencing", "a take-over goes on behind the journal's last object without a fence", "terrane-remote suite journals::a_writer_that_wakes";

@@ -74,6 +74,8 @@ fn bound(name: &str, len: usize) -> usize {
         // Values of TOML, and the states of a manifest that is read as it is and in a chain.
         "deployment" => 1024 * KIB + 300 * len,
         "objects" => 512 * KIB + 600 * len,
+        // A device in memory, and what an opening reads at once.
+        "object_log" => 4096 * KIB + 100 * len,
         // The runtime of the call, an object of the bucket, and what a stream may have under way.
         "service_request" | "service_answer" => 1024 * KIB + 100 * len,
         // A restore makes a data file, on a device in memory, and a segment.

@@ -1,4 +1,5 @@
-//! Synced commits with the journal in a directory and in a bucket, at 1 and at 16 threads, and the time
+//! Synced commits with the journal in a directory, in a bucket, and, with the feature `grpc`, in a bucket and
+//! in a log of journals that this process serves on the loopback, at 1 and at 16 threads; and the time
 //! that an opening on another machine takes. The buckets are directories of this machine, the second one
 //! behind a wait for each request. No benchmark: one run, no histogram.
 //!
@@ -96,8 +97,18 @@ fn commit(db: &Db, threads: u64, clock: &dyn Clock, time: Duration) -> Result<u6
     Ok(count.into_inner())
 }
 
+/// Where the journal of a row lies.
+#[derive(Clone)]
+enum Place {
+    Directory,
+    Bucket,
+    /// A service at this address.
+    #[cfg(feature = "grpc")]
+    Service(String),
+}
+
 /// One row: commits of both numbers of threads, objects, the opening elsewhere.
-fn measure(name: &str, root: &Path, is_in_bucket: bool, wait: Duration, time: Duration) -> Result<()> {
+fn measure(name: &str, root: &Path, journal: &Place, wait: Duration, time: Duration) -> Result<()> {
     let env = Env::real();
     let clock = env.clock.clone();
     let place = root.join(name);
@@ -105,15 +116,26 @@ fn measure(name: &str, root: &Path, is_in_bucket: bool, wait: Duration, time: Du
     let files: Arc<dyn Bucket> = Arc::new(DirectoryBucket::open(&place.join("bucket"), env.clone())?);
     let bucket: Arc<dyn Bucket> = Arc::new(SlowBucket { inner: files.clone(), wait, clock: clock.clone() });
     let deployment = |directory: &str| Deployment {
-        bucket_journal: is_in_bucket
-            .then(|| BucketJournal { url: None, settings: ObjectJournalSettings::default() }),
+        bucket_journal: match journal {
+            Place::Directory => None,
+            Place::Bucket => Some(BucketJournal { url: None, settings: ObjectJournalSettings::default() }),
+            #[cfg(feature = "grpc")]
+            Place::Service(url) => {
+                Some(BucketJournal { url: Some(url.clone()), settings: ObjectJournalSettings::default() })
+            }
+        },
         settings: BucketStoreSettings { probe: false, ..BucketStoreSettings::default() },
         ..Deployment::new(place.join(directory), "file:".to_owned())
     };
     let open = |directory: &str| {
         deployment(directory).open_in(bucket.clone(), &Options::default(), Functions::default(), env.clone())
     };
-    let objects = || files.list("terrane/journal", None).map_or(0, |listed| listed.len());
+    let journals = match journal {
+        #[cfg(feature = "grpc")]
+        Place::Service(url) => terrane_remote::bucket::open(url, &env)?,
+        _ => files.clone(),
+    };
+    let objects = || journals.list("terrane/journal", None).map_or(0, |listed| listed.len());
     let db = open("a")?;
     print!("{name}:");
     for threads in [1, 16] {
@@ -124,7 +146,7 @@ fn measure(name: &str, root: &Path, is_in_bucket: bool, wait: Duration, time: Du
         let per_commit = (objects() - before) as f64 / commits as f64;
         print!(" {threads} threads {rate:.0} commits/s, {per_commit:.3} objects a commit;");
     }
-    if is_in_bucket {
+    if !matches!(journal, Place::Directory) {
         let kept = objects();
         let start = clock.now();
         let elsewhere = open("b")?;
@@ -146,7 +168,28 @@ fn main() -> Result<()> {
     let root = arguments.next().map_or(own.path().to_owned(), Into::into);
     let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().expect("a number"));
     let (time, wait) = (Duration::from_secs(number(3)), Duration::from_millis(number(20)));
-    measure("journal in a directory", &root, false, Duration::ZERO, time)?;
-    measure("journal in a bucket", &root, true, Duration::ZERO, time)?;
-    measure("journal in a bucket that waits", &root, true, wait, time)
+    measure("journal in a directory", &root, &Place::Directory, Duration::ZERO, time)?;
+    #[cfg(feature = "grpc")]
+    served(&root, time)?;
+    measure("journal in a bucket", &root, &Place::Bucket, Duration::ZERO, time)?;
+    measure("journal in a bucket that waits", &root, &Place::Bucket, wait, time)
+}
+
+/// The rows with a service on the loopback.
+#[cfg(feature = "grpc")]
+fn served(root: &Path, time: Duration) -> Result<()> {
+    use terrane_remote::bucket::{LogBucket, LogSettings};
+    use terrane_remote::grpc::{Server, ServerSettings};
+    let env = Env::real();
+    let log = LogBucket::on_disk(&root.join("log"), LogSettings::default(), env.clone())?;
+    PosixDisk::new().create_dir(&root.join("served"))?;
+    let files = DirectoryBucket::open(&root.join("served"), env.clone())?;
+    let places: [(&str, Arc<dyn Bucket>); 2] =
+        [("journal service", Arc::new(log)), ("journal in a bucket that is served", Arc::new(files))];
+    for (name, bucket) in places {
+        let server = Server::start(bucket, &ServerSettings::new(([127, 0, 0, 1], 0).into()), &env)?;
+        let journal = Place::Service(format!("grpc://{}", server.address()));
+        measure(name, root, &journal, Duration::ZERO, time)?;
+    }
+    Ok(())
 }

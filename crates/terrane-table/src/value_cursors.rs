@@ -13,8 +13,11 @@
 //!
 //! Invariants:
 //! 1. No epoch is held across a read of the store, nor between calls.
-//! 2. At most [`OPEN_MAX`] value tables are open. Blocks that were gathered are at most `BATCH_READS` and
-//!    within a share of the windows of all scans of the cache.
+//! 2. At most [`OPEN_MAX`] value tables are open, and at most one of them holds a block of one long value:
+//!    the next value of its table lies in another block, so the cursor that the scan leaves gives back its
+//!    block and what it has read ahead. Otherwise each scan would keep as many long values in memory as there
+//!    are sorted groups. Blocks that were gathered are at most `BATCH_READS` and within a share of the
+//!    windows of all scans of the cache.
 //! 3. A part that cannot be gathered is left out: the placement that needs it reports the error.
 
 mod gather;
@@ -29,7 +32,7 @@ use crate::cache::windows::WindowShare;
 use crate::cursor::{CursorOptions, ExtentCursor, Near};
 use crate::extent::Extent;
 use crate::loader::Loader;
-use gather::{Gathered, Wants, held};
+use gather::{Gathered, Wants, held, used_up};
 
 /// Most value tables that a scan has open: more groups than overlap where merges do their work.
 const OPEN_MAX: usize = 32;
@@ -101,6 +104,8 @@ pub struct ValueCursors {
     since: u64,
     /// The open value table that was placed last.
     current: usize,
+    /// The open value table that holds a block of one long value.
+    long: Option<usize>,
     placements: u64,
     wants: Wants,
     gathered: Vec<Gathered>,
@@ -119,6 +124,7 @@ impl ValueCursors {
             guesses: [0; GUESSES],
             since: 0,
             current: 0,
+            long: None,
             placements: 0,
             wants: Wants::default(),
             gathered: Vec::new(),
@@ -184,7 +190,8 @@ impl ValueCursors {
         };
         debug_assert!(self.current < OPEN_MAX, "a guess has room for every place");
         self.guesses[pointer.table.0 as usize % GUESSES] = self.current as u8;
-        let ValueCursors { open, uses, since, current, gathered, placements, .. } = self;
+        self.leave_long();
+        let ValueCursors { open, uses, since, current, long, gathered, placements, .. } = self;
         let open = &mut open[*current];
         // The value that comes first after a placement of the scan is anywhere: entries behind the last one
         // would be read for nothing.
@@ -208,6 +215,10 @@ impl ValueCursors {
             open.cursor.follow(following(open.cursor.extent(), pointer.table, backward, find));
         }
         assert!(open.value.is_none() || open.cursor.block_number().is_some(), "a value lies in a block");
+        if open.cursor.is_in_block_of_one(pointer.len) {
+            *long = Some(*current);
+            used_up(gathered, &open.cursor);
+        }
         Ok(if open.value.is_some() { Placed::Exact } else { Placed::Near })
     }
 
@@ -233,6 +244,15 @@ impl ValueCursors {
     #[must_use]
     pub fn table(&self) -> Option<ValueTableId> {
         self.uses.get(self.current).map(|used| used.table)
+    }
+
+    /// Gives back the block of one long value, if another value table than the current one holds it.
+    fn leave_long(&mut self) {
+        if let Some(at) = self.long.take_if(|at| *at != self.current) {
+            self.open[at].cursor.leave_block();
+            self.open[at].value = None;
+        }
+        debug_assert!(self.long.is_none_or(|at| at == self.current), "two value tables hold long values");
     }
 
     /// Opens a value table; returns where.

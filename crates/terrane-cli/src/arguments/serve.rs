@@ -10,12 +10,19 @@ pub(super) const HELP: &str = "\
 Examples:
   terrane serve storage --directory /srv/bucket
   TERRANE_TOKEN_FILE=token terrane serve storage --directory /srv/bucket --listen 0.0.0.0:7070 --metrics 127.0.0.1:9070
+  terrane serve journal --directory /srv/journals --listen 127.0.0.1:7071
   terrane serve compactor app.toml --threads 4 --name spot-17
 
 A database lies in a served bucket if the file of its deployment says so: [storage] url = \"grpc://HOST:7070\". SIGINT and
 SIGTERM end the service in good order: what runs is answered, nothing new is taken. Calls that fail are lines on standard
 error. The token comes from TERRANE_TOKEN, or from the file that TERRANE_TOKEN_FILE names; clients show theirs from the same
 variables. Nothing but the loopback is listened on unless --listen says so.
+
+A journal lies in such a service if the file of its deployment says so: [journal] url = \"grpc://HOST:7071\". A synced commit
+is one message there and back and a sync of one file, which all commits that came meanwhile share; with a storage service, each
+is a file. The directory is for one process, and has no other files. A log whose device failed writes nothing more until the
+service is started again: its health and the metric terrane_service_bucket_failed say so. Everything else is as for storage; both
+listen on port 7070 unless --listen says otherwise.
 
 A compactor runs compactions of a database whose deployment has [compaction] workers = true, beside its writer and any number
 of other compactors. It needs the bucket that [storage] names and nothing else, takes nothing over, and keeps nothing: it may
@@ -35,7 +42,9 @@ pub struct Serve {
 #[derive(Clone, Debug, Subcommand)]
 pub enum Part {
     /// Serve a bucket: extents and manifests of any number of databases, in a directory
-    Storage(Storage),
+    Storage(Service),
+    /// Serve a log of journals: synced commits of any number of databases, in a directory
+    Journal(Journal),
     /// Run compactions of a database for its writer on another machine
     Compactor(Compactor),
 }
@@ -72,10 +81,22 @@ impl Compactor {
     }
 }
 
-/// `serve storage`.
+/// `serve journal`.
 #[derive(Clone, Debug, Args)]
-pub struct Storage {
-    /// Directory of the bucket; made if it is missing
+pub struct Journal {
+    /// As for storage
+    #[command(flatten)]
+    pub service: Service,
+    /// Most objects of all databases, each of about 150 bytes of memory; from half of them on, writers trim
+    /// sooner
+    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u64).range(1000..=1 << 32), default_value_t = 3_900_000)]
+    pub objects: u64,
+}
+
+/// `serve storage` and `serve journal`.
+#[derive(Clone, Debug, Args)]
+pub struct Service {
+    /// Directory of the bucket, or of the log; made if it is missing
     #[arg(long)]
     pub directory: PathBuf,
     /// Address and port to listen on; port 0 takes one that is free

@@ -6,41 +6,67 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrane_base::env::Env;
-use terrane_remote::bucket::DirectoryBucket;
+use terrane_remote::Bucket;
+use terrane_remote::bucket::{DirectoryBucket, LogBucket, LogSettings};
 use terrane_remote::grpc::{Limits, Report, Server, ServerSettings, TlsFiles, Token};
 
-use crate::arguments::serve::{Part, Serve, Storage};
+use crate::arguments::serve::{Journal, Part, Serve, Service};
 use crate::exit::{Code, Failure};
 use crate::signals::stop_on_signals;
 use crate::text;
 
 /// Time between two looks at the stop flag.
 const TURN: Duration = Duration::from_millis(50);
+/// Turns between two looks whether the log is idle.
+const IDLE_TURNS: u64 = 20;
 
 /// Serves a part.
 pub(super) fn run(command: &Serve, out: &mut dyn Write) -> Result<(), Failure> {
     match &command.part {
-        Part::Storage(storage) => serve_storage(storage, out),
+        Part::Storage(service) => serve(service, "bucket", out, |env| {
+            let bucket = DirectoryBucket::open(&service.directory, env.clone())?;
+            Ok((Arc::new(bucket), None))
+        }),
+        Part::Journal(Journal { service, objects }) => serve(service, "log of journals", out, |env| {
+            let settings = LogSettings { objects_max: *objects as usize, ..LogSettings::default() };
+            let log = LogBucket::on_disk(&service.directory, settings, env.clone())?;
+            Ok((Arc::new(log.clone()), Some(log)))
+        }),
         Part::Compactor(compactor) => super::serve_compactor::run(compactor, out),
     }
 }
 
-fn serve_storage(storage: &Storage, out: &mut dyn Write) -> Result<(), Failure> {
+/// Serves what `open` opens, until a signal.
+fn serve(
+    service: &Service,
+    what: &str,
+    out: &mut dyn Write,
+    open: impl FnOnce(&Env) -> terrane_base::Result<(Arc<dyn Bucket>, Option<LogBucket>)>,
+) -> Result<(), Failure> {
     // Before the service: a signal from now on ends it in good order.
     let stop = stop_on_signals()?;
     let env = Env::real();
-    let bucket = DirectoryBucket::open(&storage.directory, env.clone())?;
-    let settings = settings(storage)?;
-    warn(storage, &settings);
-    let server = Server::start(Arc::new(bucket), &settings, &env)?;
-    assert_eq!(server.metrics_address().is_some(), storage.metrics.is_some(), "each address is listened on");
-    announce(storage, &settings, &server, out)?;
-    // Acquire: pairs with the store of the thread that waits for signals.
-    while !stop.load(Ordering::Acquire) {
+    let (bucket, log) = open(&env)?;
+    let settings = settings(service)?;
+    warn(service, &settings);
+    let server = Server::start(bucket, &settings, &env)?;
+    assert_eq!(server.metrics_address().is_some(), service.metrics.is_some(), "each address is listened on");
+    announce(service, (what, &settings), &server, out)?;
+    let mut told = String::new();
+    for turn in 0u64.. {
+        // Acquire: pairs with the store of the thread that waits for signals.
+        if stop.load(Ordering::Acquire) {
+            break;
+        }
         env.clock.sleep(TURN);
+        if let Some(log) = log.as_ref().filter(|_| turn % IDLE_TURNS == 0) {
+            look_after(log, &mut told);
+        }
     }
-    if !server.stop(storage.stop_time) {
-        let seconds = storage.stop_time.as_secs();
+    let is_answered = server.stop(service.stop_time);
+    let _ = log.as_ref().map(LogBucket::mark);
+    if !is_answered {
+        let seconds = service.stop_time.as_secs();
         let message = format!("calls still ran {seconds} s after the signal: their clients try them again");
         return Err(Failure::new(Code::Stopped, message));
     }
@@ -48,40 +74,54 @@ fn serve_storage(storage: &Storage, out: &mut dyn Write) -> Result<(), Failure> 
     Ok(())
 }
 
-fn settings(storage: &Storage) -> Result<ServerSettings, Failure> {
-    let token = match &storage.token_file {
+/// Marks a log that is idle, and tells its trouble, each kind once in a row.
+fn look_after(log: &LogBucket, told: &mut String) {
+    // A mark that fails loses nothing: the next changes tell.
+    let _ = log.mark_if_idle();
+    if let Some(error) = log.take_trouble() {
+        let line = text::shown(error.to_string().replace('\n', " "));
+        assert!(!line.contains('\n'), "one line for each trouble");
+        if line != *told {
+            eprintln!("terrane: {line}");
+            *told = line;
+        }
+    }
+}
+
+fn settings(service: &Service) -> Result<ServerSettings, Failure> {
+    let token = match &service.token_file {
         Some(path) => Some(Token::read(path)?),
         None => Token::of_environment()?,
     };
-    let tls = storage.tls_certificate.as_ref().map(|certificate| TlsFiles {
+    let tls = service.tls_certificate.as_ref().map(|certificate| TlsFiles {
         certificate: Some(certificate.clone()),
-        key: storage.tls_key.clone(),
-        authority: storage.tls_authority.clone(),
+        key: service.tls_key.clone(),
+        authority: service.tls_authority.clone(),
     });
     let limits = Limits {
-        object_bytes_max: storage.object_bytes,
-        bytes_in_flight_max: storage.bytes_in_flight,
-        calls_max: storage.calls,
-        connections_max: storage.connections,
+        object_bytes_max: service.object_bytes,
+        bytes_in_flight_max: service.bytes_in_flight,
+        calls_max: service.calls,
+        connections_max: service.connections,
         ..Limits::default()
     };
     Ok(ServerSettings {
-        metrics: storage.metrics,
+        metrics: service.metrics,
         token,
         tls,
         limits,
         log: Some(Arc::new(log)),
-        ..ServerSettings::new(storage.listen)
+        ..ServerSettings::new(service.listen)
     })
 }
 
 /// Says what others on the network could do.
-fn warn(storage: &Storage, settings: &ServerSettings) {
-    if storage.listen.ip().is_loopback() {
+fn warn(service: &Service, settings: &ServerSettings) {
+    if service.listen.ip().is_loopback() {
         return;
     }
-    let address = storage.listen;
-    if settings.token.is_none() && storage.tls_authority.is_none() {
+    let address = service.listen;
+    if settings.token.is_none() && service.tls_authority.is_none() {
         eprintln!(
             "terrane: warning: {address} is open to the network without a token: each program that reaches it \
              can read and delete everything; set TERRANE_TOKEN"
@@ -97,17 +137,17 @@ fn warn(storage: &Storage, settings: &ServerSettings) {
 
 /// One line: what is served, where, and the limits.
 fn announce(
-    storage: &Storage,
-    settings: &ServerSettings,
+    service: &Service,
+    (what, settings): (&str, &ServerSettings),
     server: &Server,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
     let scheme = if settings.tls.is_some() { "grpcs" } else { "grpc" };
-    let directory = text::shown(storage.directory.display().to_string());
+    let directory = text::shown(service.directory.display().to_string());
     let limits = &settings.limits;
     write!(
         out,
-        "serving the bucket {directory} at {scheme}://{}: objects up to {} bytes, {} bytes in flight, {} calls, {} \
+        "serving the {what} {directory} at {scheme}://{}: objects up to {} bytes, {} bytes in flight, {} calls, {} \
          connections",
         server.address(),
         limits.object_bytes_max,

@@ -15,6 +15,8 @@ mod functions;
 mod import;
 mod interchange;
 mod kill_import;
+#[cfg(feature = "grpc")]
+mod kill_journal;
 mod orders;
 mod parsers;
 #[cfg(feature = "grpc")]

@@ -73,6 +73,31 @@ fn a_serve_that_is_impossible_says_the_reason() {
 }
 
 #[test]
+fn a_journal_service_has_a_directory_of_its_own_until_a_signal() {
+    let shell = Shell::new();
+    let (mut storage, _said, _) = serve(&shell, "");
+    storage.kill().unwrap();
+    storage.wait().unwrap();
+    let serve = "serve journal --listen 127.0.0.1:0 --directory";
+    shell.fails(&format!("{serve} bucket"), 2, &["not of a log", "directory of its own"]);
+    let mut command = shell.command(&format!("{serve} journals"));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    said.read_line(&mut line).unwrap();
+    assert!(line.contains("serving the log of journals") && line.contains("grpc://127.0.0.1:"), "{line}");
+    shell.fails(&format!("{serve} journals"), 5, &["journals"]);
+    let storage = "serve storage --listen 127.0.0.1:0 --directory journals";
+    shell.fails(storage, 2, &["journals", "log"]);
+    assert!(!shell.path("journals/.terrane").exists(), "nothing is made in the directory of a log");
+    assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "stopped: every call was answered\n");
+}
+
+#[test]
 fn a_service_for_the_network_without_a_token_warns() {
     let shell = Shell::new();
     let mut child = shell

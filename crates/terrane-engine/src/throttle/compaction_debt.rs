@@ -6,7 +6,9 @@
 //! and the debt changes smoothly.
 //!
 //! All bytes here are bytes as writers brought them. A run of compressed blocks has about half as many bytes.
-//! A rate for writers in bytes of runs would be half of what the levels can take.
+//! A rate for writers in bytes of runs would be half of what the levels can take. The bytes of a run are
+//! those of its extents together with the separated values that they point to: without the values a run of
+//! long ones would have a hundredth of what writers brought.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -14,7 +16,9 @@ use terrane_base::TableId;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_compaction::{JobControl, JobSpec, debt_bytes, value_debt_permille};
+use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
+use terrane_levels::Totals;
 
 use crate::table::Table;
 use crate::throttle::Throttle;
@@ -115,9 +119,9 @@ pub(crate) struct Dump<'d> {
 }
 
 impl Dump<'_> {
-    /// The dump is a part of the tree, as a run of `stored` bytes.
-    pub(crate) fn end(self, stored: u64) {
-        self.moving.debt.dumped(self.bytes, stored);
+    /// The dump is a part of the tree, as a run of these extents.
+    pub(crate) fn end(self, extents: &[Arc<ExtentMeta>]) {
+        self.moving.debt.dumped(self.bytes, stored_bytes(extents.iter().map(|meta| &**meta)));
     }
 }
 
@@ -160,7 +164,7 @@ impl<'e> WriteControl<'e> {
         control: &Arc<JobControl>,
     ) -> Option<Sinking<'e>> {
         let from_runs = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_)));
-        let bytes: u64 = from_runs.map(|input| input.bytes()).sum();
+        let bytes: u64 = from_runs.map(|input| stored_bytes(input.extents.iter())).sum();
         if bytes == 0 {
             return None;
         }
@@ -219,7 +223,7 @@ impl<'e> WriteControl<'e> {
         if !limits.automatic {
             return NONE;
         }
-        let bytes: u64 = tree.runs.iter().map(|run| run.level.totals().bytes).sum();
+        let bytes: u64 = tree.runs.iter().map(|run| stored_in(&run.level.totals())).sum();
         let bytes = (self.throttle.compaction_debt.brought(bytes)
             + self.throttle.compaction_debt.moved(table.id))
         .max(0.0);
@@ -240,6 +244,16 @@ impl<'e> WriteControl<'e> {
     }
 }
 
+/// Stored bytes of the extents of runs, with the separated values that they point to.
+fn stored_bytes<'e>(extents: impl Iterator<Item = &'e ExtentMeta>) -> u64 {
+    extents.map(|meta| stored_in(&Totals::of(meta))).fold(0, u64::saturating_add)
+}
+
+/// The same of sums over extents.
+fn stored_in(totals: &Totals) -> u64 {
+    totals.bytes.saturating_add(totals.separated_bytes)
+}
+
 /// The backlog of overflow runs that are so many generations: 0 at the start, 1 at the end of pacing.
 fn backlog_of_runs(generations: f64, start: f64, end: f64) -> f64 {
     if generations > 0.0 { ((generations - start) / (end - start).max(1.0)).max(NONE) } else { NONE }
@@ -247,6 +261,9 @@ fn backlog_of_runs(generations: f64, start: f64, end: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use terrane_base::ValueTableId;
+    use terrane_format::extent::{Handle, Reference, ReferenceSection};
+
     use super::*;
 
     #[test]
@@ -269,5 +286,17 @@ mod tests {
         assert!((backlog.brought(1000) - 3000.0).abs() < 1e-6, "averaged");
         backlog.dumped(u64::MAX, 0);
         assert!(backlog.brought(1000) < 8000.0, "one run without anything in it says little");
+    }
+
+    #[test]
+    fn long_values_count_although_their_run_is_small() {
+        let values = Reference { table: ValueTableId(1), entries: 10, bytes: 160_000 };
+        let section = ReferenceSection { part: Handle::default(), list: vec![values] };
+        let meta = ExtentMeta { bytes: 400, references: Some(Box::new(section)), ..ExtentMeta::default() };
+        let throttle = Throttle::default();
+        let control = Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None));
+        throttle.begin_dump(TableId(0), &control, (163_000, 10)).end(&[Arc::new(meta.clone())]);
+        let brought = throttle.compaction_debt.brought(stored_bytes([&meta].into_iter()));
+        assert!((brought - 163_000.0).abs() < 2_000.0, "{brought} bytes of 163,000 count");
     }
 }

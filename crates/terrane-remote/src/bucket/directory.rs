@@ -55,6 +55,10 @@ impl DirectoryBucket {
     }
 
     fn open_with(root: &Path, env: Env, sync: fn(&File, &Path) -> io::Result<()>) -> Result<Self> {
+        if super::log::has_log(root) {
+            let text = format!("{} has the log of a journal service: use another directory", root.display());
+            return Err(Error::invalid(text));
+        }
         let is_new = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let new = root.ancestors().take_while(is_new).count();
         let partial = root.join(PARTIAL);

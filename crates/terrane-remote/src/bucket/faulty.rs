@@ -20,6 +20,8 @@ pub enum Fault {
     Before,
     /// It has its effect, but the answer is lost.
     After,
+    /// It has no effect: the service has too much to do, and may be asked again.
+    Busy,
     /// It has no effect, and an error that no repetition helps against.
     Refused,
     /// It has no effect, and panics: a bug of whatever called it.
@@ -140,6 +142,7 @@ impl FaultyBucket {
         match self.next() {
             None => body(),
             Some(Fault::Before) => Err(error(Kind::Io, "an injected fault before the call")),
+            Some(Fault::Busy) => Err(error(Kind::Busy, "an injected refusal for now")),
             Some(Fault::Refused) => Err(error(Kind::Invalid, "an injected refusal")),
             Some(Fault::Panics) => std::panic::panic_any("an injected panic"),
             Some(Fault::After) => {
@@ -174,6 +177,18 @@ impl FaultyBucket {
 impl Bucket for FaultyBucket {
     fn url(&self) -> &str {
         self.inner.url()
+    }
+
+    fn syncs_groups(&self) -> bool {
+        self.inner.syncs_groups()
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.inner.is_crowded()
+    }
+
+    fn is_failed(&self) -> bool {
+        self.inner.is_failed()
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {

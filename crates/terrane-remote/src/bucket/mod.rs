@@ -4,8 +4,8 @@
 //! is absent; manifest, fencing and data objects need no other. An object is never overwritten.
 //!
 //! * [`Pending`]: an operation that was started. [`names`]: which names are possible.
-//! * [`MemoryBucket`], [`DirectoryBucket`], [`ClientBucket`] (over a client of the crate `object_store`).
-//!   [`open`]: the bucket of an address.
+//! * [`MemoryBucket`], [`DirectoryBucket`], [`LogBucket`] (many small objects in few files), [`ClientBucket`]
+//!   (over a client of the crate `object_store`). [`open`]: the bucket of an address.
 //! * [`RetryingBucket`]: tries again, and finds out what happened. [`probe`]: whether a store keeps what the
 //!   trait promises. [`faulty`]: a bucket that fails, for tests.
 
@@ -13,6 +13,7 @@ mod client;
 mod directory;
 pub mod faulty;
 pub(crate) mod folder;
+pub(crate) mod log;
 mod memory;
 pub mod names;
 mod open;
@@ -32,6 +33,7 @@ use terrane_base::{Error, Kind, Result};
 
 pub use client::ClientBucket;
 pub use directory::DirectoryBucket;
+pub use log::{LogBucket, LogSettings};
 pub use memory::MemoryBucket;
 pub(crate) use open::is_absent;
 pub use open::open;
@@ -102,6 +104,23 @@ pub trait Bucket: Send + Sync + Debug {
     /// # Errors
     /// `Invalid`, `Io`, `Busy`; any part of them may be deleted then.
     fn delete(&self, names: &[String]) -> Result<()>;
+
+    /// Returns true if creations that were begun before the first one is waited for are made durable
+    /// together, and beginning one does not block: then it is worth while to hold them back for each other.
+    fn syncs_groups(&self) -> bool {
+        false
+    }
+
+    /// Returns true if the bucket has so many objects that those which are needed no more should go at once,
+    /// as far as the last answers said.
+    fn is_crowded(&self) -> bool {
+        false
+    }
+
+    /// Returns true if it creates and deletes nothing more until it is opened again.
+    fn is_failed(&self) -> bool {
+        false
+    }
 
     /// Creates an object if there is none of this name, and waits for the outcome.
     ///

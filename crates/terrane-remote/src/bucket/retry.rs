@@ -169,6 +169,18 @@ impl Bucket for RetryingBucket {
         self.inner.url()
     }
 
+    fn syncs_groups(&self) -> bool {
+        self.inner.syncs_groups()
+    }
+
+    fn is_crowded(&self) -> bool {
+        self.inner.is_crowded()
+    }
+
+    fn is_failed(&self) -> bool {
+        self.inner.is_failed()
+    }
+
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
         let (start, first) = (self.env.clock.now(), self.inner.begin_create(name, parts.clone()));
         let (bucket, name) = (self.clone(), name.to_owned());

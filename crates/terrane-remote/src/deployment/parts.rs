@@ -56,13 +56,18 @@ impl BucketParts {
         let (log, coordinator) = (log.map(Arc::downgrade), coordinator.map(Arc::downgrade));
         let mut next = clock.now() + COLLECT_EVERY;
         Box::new(move || {
-            let Some(store) = store.upgrade().filter(|_| clock.now() >= next) else { return };
-            next = clock.now() + COLLECT_EVERY;
-            // Only space is at stake: the next pass goes on.
-            let _ = store.collect_garbage(&roots);
-            if let Some(log) = log.as_ref().and_then(Weak::upgrade) {
+            let Some(store) = store.upgrade() else { return };
+            let is_due = clock.now() >= next;
+            // Only space is at stake: the next pass goes on. The journal first: its service may be short of
+            // room, and the bucket of the store slow. A service that is crowded does not wait for a minute.
+            if let Some(log) = log.as_ref().and_then(Weak::upgrade).filter(|log| is_due || log.is_crowded()) {
                 let _ = log.collect_garbage();
             }
+            if !is_due {
+                return;
+            }
+            next = clock.now() + COLLECT_EVERY;
+            let _ = store.collect_garbage(&roots);
             if let Some(coordinator) = coordinator.as_ref().and_then(Weak::upgrade) {
                 let _ = coordinator.sweep();
             }

@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use terrane_base::env::Env;
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, MemDisk, OpenMode};
 use terrane_levels::{State, directory};
 
@@ -46,7 +46,12 @@ impl Deployment {
             if !is_same {
                 continue;
             }
-            let Some(disk) = read? else {
+            let read = match read {
+                // The writer trims faster than this reader reads.
+                Err(error) if error.kind() == Kind::Busy => continue,
+                read => read?,
+            };
+            let Some(disk) = read else {
                 return nothing_of_it(JournalRead::Elsewhere, found, &state);
             };
             let lock = disk.lock_shared(&self.journal.join(directory::LOCK))?;

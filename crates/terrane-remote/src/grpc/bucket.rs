@@ -5,6 +5,8 @@
 //! started again with another directory is refused, and not taken for an empty database.
 
 pub(super) mod answers;
+mod endpoint;
+mod many;
 
 use std::fmt;
 use std::ops::Range;
@@ -14,19 +16,22 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use terrane_base::env::Env;
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Error, Kind, Result};
 use tokio::sync::OnceCell;
 use tonic::metadata::AsciiMetadataValue;
-use tonic::transport::{Channel, Endpoint};
+use tonic::transport::Channel;
 use tonic::{Request, Status, Streaming};
 
+use self::endpoint::endpoint;
+use self::many::Creations;
 use super::messages::create_answer::Outcome;
 use super::messages::storage_client::StorageClient;
 use super::messages::{
     ByteRange, CreatePart, DeleteRequest, HelloRequest, ListRequest, ObjectHead, ReadPart, ReadRequest,
 };
 use super::ranges::{self, Requests};
-use super::tls::{self, TlsFiles};
+use super::tls::TlsFiles;
 use super::token::Token;
 use super::wire::{self, Transport};
 use crate::bucket::tasks::{self, Tasks};
@@ -38,14 +43,6 @@ const REQUESTS_AT_ONCE: usize = 4;
 const TAIL_BYTES_MAX: u64 = 8 << 20;
 /// Bytes by which a time limit grows, at most.
 const TIMED_BYTES_MAX: u64 = 64 << 30;
-/// How long a connection may take.
-const CONNECT_TIME_MAX: Duration = Duration::from_secs(5);
-/// A connection is tried after so long without a byte, and broken if no answer comes within the same time.
-const KEEP_ALIVE: Duration = Duration::from_secs(5);
-/// Bytes that may be under way to us in one answer, and in all.
-const STREAM_WINDOW: u32 = 4 << 20;
-const CONNECTION_WINDOW: u32 = 16 << 20;
-
 /// What a client shows to a server.
 #[derive(Clone, Debug, Default)]
 pub struct GrpcBucketSettings {
@@ -68,6 +65,7 @@ impl GrpcBucketSettings {
 /// The bucket behind a [`Server`](super::Server).
 pub struct GrpcBucket {
     client: Arc<Client>,
+    creations: Creations,
     tasks: Tasks,
 }
 
@@ -89,8 +87,8 @@ impl GrpcBucket {
             .max_decoding_message_size(wire::MESSAGE_BYTES_MAX)
             .max_encoding_message_size(wire::MESSAGE_BYTES_MAX);
         let token = settings.token.map(|token| header_value(&token.header())).transpose()?;
-        let client = Client { url: url.to_owned(), service, token, env, known: OnceCell::new() };
-        Ok(GrpcBucket { client: Arc::new(client), tasks })
+        let client = Client::new(url, service, token, env);
+        Ok(GrpcBucket { client: Arc::new(client), creations: Creations::default(), tasks })
     }
 
     /// Starts a call that moves about so many bytes.
@@ -119,17 +117,26 @@ impl Bucket for GrpcBucket {
         &self.client.url
     }
 
+    fn is_crowded(&self) -> bool {
+        // Relaxed: see where it is stored.
+        self.client.is_crowded.load(Ordering::Relaxed)
+    }
+
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
         if let Err(error) = names::check(name).and_then(|()| bucket::check_parts(name, &parts)) {
             return Pending::ready(Err(error));
         }
         let bytes = parts.iter().map(|part| part.len() as u64).sum();
-        self.begin(
-            "create",
-            name,
-            bytes,
-            |client, call| async move { client.create(&call, parts, bytes).await },
-        )
+        let runtime = self.tasks.runtime().handle();
+        self.begin("create", name, bytes, |client, call| {
+            let streamed = self.creations.begin(&client, runtime, (name, &parts, bytes));
+            async move {
+                match streamed {
+                    Some(creation) => creation.outcome(&client.url, &call.name).await,
+                    None => client.create(&call, parts, bytes).await,
+                }
+            }
+        })
     }
 
     fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>> {
@@ -183,6 +190,8 @@ struct Known {
     /// The header that names the bucket.
     identity: AsciiMetadataValue,
     object_bytes_max: u64,
+    /// Most bytes of an object of the call that lasts; 0 if the server has no such call.
+    streamed_bytes_max: u64,
 }
 
 /// `C` carries the calls; fuzz targets have another one than a connection.
@@ -192,6 +201,26 @@ struct Client<C = Channel> {
     token: Option<AsciiMetadataValue>,
     env: Env,
     known: OnceCell<Known>,
+    /// What the last answer to a creation of the call that lasts said.
+    is_crowded: AtomicBool,
+    /// The server did not know the call that lasts, whatever its first answer said.
+    has_no_stream: AtomicBool,
+}
+
+impl<C> Client<C> {
+    fn new(url: &str, service: StorageClient<C>, token: Option<AsciiMetadataValue>, env: Env) -> Client<C> {
+        let (known, is_crowded, has_no_stream) = Default::default();
+        Client { url: url.to_owned(), service, token, env, known, is_crowded, has_no_stream }
+    }
+}
+
+impl<C> Client<C> {
+    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
+    fn streaming(&self, bytes: u64) -> Option<&Known> {
+        // Relaxed: see where it is stored.
+        let known = self.known.get().filter(|_| !self.has_no_stream.load(Ordering::Relaxed));
+        known.filter(|known| bytes <= known.streamed_bytes_max)
+    }
 }
 
 impl<C: Transport> Client<C> {
@@ -259,6 +288,7 @@ impl<C: Transport> Client<C> {
         Ok(Known {
             identity: header_value(&wire::hex(&answer.identity))?,
             object_bytes_max: answer.object_bytes_max,
+            streamed_bytes_max: answer.streamed_bytes_max.min(answer.object_bytes_max),
         })
     }
 
@@ -364,31 +394,4 @@ impl<C: Transport> Client<C> {
 
 fn header_value(text: &str) -> Result<AsciiMetadataValue> {
     AsciiMetadataValue::try_from(text).map_err(|_| Error::invalid("a header that is no ASCII text"))
-}
-
-/// How the server of an address is reached.
-fn endpoint(url: &str, files: &TlsFiles) -> Result<Endpoint> {
-    let wrong = || Error::invalid(format!("address {url:?}: use grpc://HOST:PORT or grpcs://HOST:PORT"));
-    let (scheme, place) = url.split_once("://").ok_or_else(wrong)?;
-    let (host, port) = place.rsplit_once(':').ok_or_else(wrong)?;
-    let is_plain = !host.is_empty() && !host.contains(['/', '@', '?', '#']);
-    if !is_plain || port.parse::<u16>().is_err() {
-        return Err(wrong());
-    }
-    let http = match scheme {
-        "grpc" => "http",
-        "grpcs" => "https",
-        _ => return Err(wrong()),
-    };
-    let endpoint = Endpoint::from_shared(format!("{http}://{place}")).map_err(|_| wrong())?;
-    let endpoint = endpoint
-        .connect_timeout(CONNECT_TIME_MAX)
-        .tcp_nodelay(true)
-        .tcp_keepalive(Some(KEEP_ALIVE))
-        .http2_keep_alive_interval(KEEP_ALIVE)
-        .keep_alive_timeout(KEEP_ALIVE)
-        .keep_alive_while_idle(true)
-        .initial_stream_window_size(STREAM_WINDOW)
-        .initial_connection_window_size(CONNECTION_WINDOW);
-    if scheme == "grpcs" { tls::client(endpoint, files, host.trim_matches(['[', ']'])) } else { Ok(endpoint) }
 }

@@ -100,7 +100,11 @@ pub(super) fn refusal(code: Code, kind: Kind, text: impl Into<String>) -> Status
 
 /// The kind that a status names.
 pub(super) fn kind(status: &Status) -> Option<Kind> {
-    let named = status.metadata().get(KIND_HEADER)?.to_str().ok()?;
+    kind_of(status.metadata().get(KIND_HEADER)?.to_str().ok()?)
+}
+
+/// The kind of this name.
+pub(super) fn kind_of(named: &str) -> Option<Kind> {
     KINDS.iter().map(|(kind, _)| *kind).find(|kind| kind.as_str() == named)
 }
 

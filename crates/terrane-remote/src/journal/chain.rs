@@ -16,8 +16,9 @@ use terrane_format::object::object_hash;
 
 use super::JournalFolder;
 
-/// Objects that are read at once.
-pub(super) const READ_AT_ONCE: usize = 8;
+/// Objects that are read at once, and their bytes, of which one object may have more.
+const READ_AT_ONCE: usize = 64;
+const BYTES_AT_ONCE: u64 = 32 << 20;
 /// Readings until what is missing counts as lost: a writer may delete what is needed no more.
 const READINGS: u32 = 4;
 
@@ -81,6 +82,22 @@ pub(super) fn teller(sizes: &BTreeMap<u64, u64>) -> Option<u64> {
     let fence = sizes.iter().rev().find(|(_, bytes)| is_fence(**bytes)).map(|(number, _)| *number);
     let is_void = |fence: u64| (fence + 1..fence.saturating_add(FENCE_SPAN)).contains(&greatest);
     fence.map(|fence| if is_void(fence) { fence } else { greatest })
+}
+
+/// The objects in parts that are read at once.
+pub(super) fn at_once(objects: &[(u64, u64)]) -> impl Iterator<Item = &[(u64, u64)]> {
+    let mut rest = objects;
+    std::iter::from_fn(move || {
+        let mut bytes = 0u64;
+        let fitting = rest.iter().take(READ_AT_ONCE).take_while(|(_, own)| {
+            bytes = bytes.saturating_add(*own);
+            bytes <= BYTES_AT_ONCE
+        });
+        let count = fitting.count().max(1).min(rest.len());
+        let part;
+        (part, rest) = rest.split_at(count);
+        Some(part).filter(|part| !part.is_empty())
+    })
 }
 
 impl JournalFolder {
@@ -157,15 +174,12 @@ impl JournalFolder {
     ///
     /// # Errors
     /// `Corrupt`, naming the object, if one is damaged, missing or follows another; `Invalid` if a later
-    /// version wrote one; any error of `take`; `Io`, `Busy`.
+    /// version wrote one; any error of `take`; `Io`; `Busy`, too, if a writer trimmed meanwhile what is read.
     pub(super) fn read(&self, chain: &JournalChain, take: TakeRange<'_>) -> Result<()> {
         let mut before: Option<(JournalObject, u128)> = None;
-        for wanted in chain.objects.chunks(READ_AT_ONCE) {
+        for wanted in at_once(&chain.objects) {
             let read = self.fetch(wanted).map_err(|error| match error.kind() {
-                // The fence is there: no writer deletes what it has not replaced long ago.
-                Kind::NotFound => error
-                    .context("an object of the journal was there, and is not: restore the bucket")
-                    .with_kind(Kind::Corrupt),
+                Kind::NotFound => self.judge_missing(error, wanted),
                 _ => error,
             })?;
             for ((number, _), bytes) in wanted.iter().zip(&read) {
@@ -174,6 +188,23 @@ impl JournalFolder {
             }
         }
         Ok(())
+    }
+
+    /// The error of a reading in which one of these objects was missing: `Busy` if a writer has trimmed it
+    /// since the list. What a fence covers no writer trims.
+    #[cold]
+    fn judge_missing(&self, error: Error, wanted: &[(u64, u64)]) -> Error {
+        let first = wanted.first().map_or(0, |(number, _)| *number);
+        match self.chain() {
+            Ok(now) if now.first > first => error
+                .context("the writer trimmed the journal faster than it was read: try again")
+                .with_kind(Kind::Busy),
+            Ok(_) => error
+                .context("an object of the journal was there, and is not: restore the bucket")
+                .with_kind(Kind::Corrupt),
+            // What became of the object is unknown.
+            Err(unknown) => unknown,
+        }
     }
 
     /// Checks an object behind the one before, and gives its ranges to `take`.
@@ -193,5 +224,103 @@ impl JournalFolder {
             }
         }
         Ok((header, object_hash(bytes)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use terrane_base::SegmentId;
+    use terrane_base::env::Env;
+    use terrane_format::manifest::DatabaseId;
+    use terrane_journal::CommitLog;
+
+    use super::*;
+    use crate::bucket::faulty::{Fault, FaultyBucket};
+    use crate::bucket::{Bucket, MemoryBucket};
+    use crate::journal::{ObjectCommitLog, ObjectJournalSettings, Restored, TakeJournal};
+
+    #[test]
+    fn parts_are_the_whole_and_bounded() {
+        let long = BYTES_AT_ONCE + 1;
+        for (sizes, counts) in [
+            (vec![], vec![]),
+            (vec![1; 130], vec![64, 64, 2]),
+            (vec![long, long], vec![1, 1]),
+            (vec![1, BYTES_AT_ONCE - 1, 1], vec![2, 1]),
+            (vec![1, long, 1, u64::MAX], vec![1, 1, 1, 1]),
+        ] {
+            let objects: Vec<(u64, u64)> = (1..).zip(sizes).collect();
+            let parts: Vec<&[(u64, u64)]> = at_once(&objects).collect();
+            assert_eq!(parts.iter().map(|part| part.len()).collect::<Vec<_>>(), counts);
+            assert_eq!(parts.concat(), objects);
+        }
+    }
+
+    /// A log of a writer, and its folder in a bucket.
+    fn log_in(bucket: Arc<dyn Bucket>) -> (ObjectCommitLog, JournalFolder) {
+        let env = Env::real();
+        let folder = JournalFolder::new(bucket, "db").expect("a prefix");
+        let asked =
+            TakeJournal { database: DatabaseId(7), epoch: 1, has_segments: false, was_in_objects: true };
+        let fence = folder.take_over(&asked, &*env.random).expect("the first writer");
+        let settings = ObjectJournalSettings::default();
+        let log = ObjectCommitLog::open(folder.clone(), &fence, Restored::default(), settings, &env);
+        (log.expect("opens"), folder)
+    }
+
+    fn write(log: &ObjectCommitLog, segment: u64, offset: u64) {
+        log.append(SegmentId(segment), offset, b"bytes").expect("appends");
+        log.persist().expect("it is the writer");
+    }
+
+    /// The names of the objects behind the fence.
+    fn behind_fence(folder: &JournalFolder, chain: &JournalChain) -> Vec<String> {
+        chain.objects[1..].iter().map(|(number, _)| folder.objects.name(*number)).collect()
+    }
+
+    /// What is missing was trimmed if the journal's last object needs it no more, and is lost otherwise.
+    #[test]
+    fn a_reading_that_a_trim_overtook_is_told_from_a_lost_object() {
+        for is_trimmed in [true, false] {
+            let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
+            let (log, folder) = log_in(bucket.clone());
+            (0..3).for_each(|at| write(&log, 1, at * 5));
+            let listed = folder.chain().expect("whole");
+            if is_trimmed {
+                log.trim(SegmentId(1));
+            }
+            write(&log, 2, 0);
+            bucket.delete(&behind_fence(&folder, &listed)).expect("deletes");
+            let error = folder.read(&listed, &mut |_, _, _| Ok(())).expect_err("objects are missing");
+            let expected = if is_trimmed { Kind::Busy } else { Kind::Corrupt };
+            assert_eq!(error.kind(), expected, "{error}");
+        }
+    }
+
+    /// A bucket that does not answer when it is asked what became of an object has lost nothing: that is to
+    /// be asked again.
+    #[test]
+    fn a_look_that_fails_says_nothing_of_a_missing_object() {
+        for (fault, kind) in [(Fault::Before, Kind::Io), (Fault::Busy, Kind::Busy)] {
+            let faulty = Arc::new(FaultyBucket::new(Arc::new(MemoryBucket::new(Env::real().clock))));
+            let (log, folder) = log_in(faulty.clone());
+            (0..3).for_each(|at| write(&log, 1, at * 5));
+            let listed = folder.chain().expect("whole");
+            faulty.delete(&behind_fence(&folder, &listed)).expect("deletes");
+            let first = faulty.calls();
+            let read = || folder.read(&listed, &mut |_, _, _| Ok(())).expect_err("objects are missing");
+            assert_eq!(read().kind(), Kind::Corrupt, "they are lost");
+            // The calls of one reading: those for the objects, then those of the look, each of which fails.
+            let (all, count) = (faulty.calls() - first, listed.len() as u64);
+            assert!(all > count, "{all} calls for {count} objects");
+            for call in count..all {
+                faulty.fail(faulty.calls() + call, fault);
+                let error = read();
+                assert_eq!(error.kind(), kind, "call {call} of {all}: {error}");
+            }
+            drop(log);
+        }
     }
 }

@@ -64,15 +64,19 @@ pub struct ObjectJournalSettings {
     /// An object that is needed no more is deleted once the object that says so is older than this, by the
     /// clock of the object store.
     pub replaced_age: Duration,
+    /// Most objects that are kept for readers although none is needed: half as many stay when there are more,
+    /// and a few when the bucket is crowded. A journal service takes thousands in a second.
+    pub garbage_objects_max: usize,
 }
 
 impl Default for ObjectJournalSettings {
-    /// 4 MiB, 250 ms, an hour.
+    /// 4 MiB, 250 ms, an hour, 100,000 objects.
     fn default() -> Self {
         ObjectJournalSettings {
             batch_bytes: 4 << 20,
             batch: Duration::from_millis(250),
             replaced_age: Duration::from_secs(3600),
+            garbage_objects_max: 100_000,
         }
     }
 }

@@ -14,7 +14,7 @@ use terrane_journal::file_name;
 use terrane_levels::State;
 
 use super::JournalFolder;
-use super::chain::{READ_AT_ONCE, teller, walk};
+use super::chain::{at_once, teller, walk};
 
 /// A journal as far as it was read.
 #[derive(Debug)]
@@ -87,7 +87,7 @@ impl JournalTail {
         if self.has_gap(&sizes, read_to, next)? {
             return Ok(Looked::Trimmed);
         }
-        for wanted in objects.chunks(READ_AT_ONCE) {
+        for wanted in at_once(&objects) {
             let read = match self.folder.fetch(wanted) {
                 // Deleted between the list and its reading.
                 Err(error) if error.kind() == Kind::NotFound => return Ok(Looked::Trimmed),

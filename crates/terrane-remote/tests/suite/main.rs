@@ -15,6 +15,7 @@ mod journals;
 mod leases;
 mod manifests;
 mod model;
+mod object_logs;
 mod probes;
 #[cfg(feature = "grpc")]
 mod proxy;

@@ -1,13 +1,15 @@
 //! Buckets of tests.
 
 use std::any::Any;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::env::{Clock, Env, SleepClock};
 use terrane_base::{ExtentId, Kind, Result, Rng};
+use terrane_device::MemDisk;
 use terrane_remote::bucket::{
-    Bucket, ClientBucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket,
+    Bucket, ClientBucket, DirectoryBucket, LogBucket, LogSettings, MemoryBucket, RetryLimits, RetryingBucket,
 };
 #[cfg(feature = "grpc")]
 use terrane_remote::grpc::{GrpcBucket, GrpcBucketSettings, Server, ServerSettings};
@@ -49,13 +51,22 @@ pub(crate) fn every_kind() -> Vec<OfKind> {
         ("directory", Arc::new(files), Box::new(directory)),
         ("client", Arc::new(client), none()),
         ("retrying", repeated, none()),
+        ("log", object_log(), none()),
     ];
     #[cfg(feature = "grpc")]
     {
         let server = serve(memory(&clock));
         kinds.push(("grpc", Arc::new(connect(server.address())), Box::new(server)));
+        let server = serve(object_log());
+        kinds.push(("grpc to a log", Arc::new(connect(server.address())), Box::new(server)));
     }
     kinds
+}
+
+/// A log of objects in memory.
+pub(crate) fn object_log() -> Arc<dyn Bucket> {
+    let disk = Arc::new(MemDisk::new());
+    Arc::new(LogBucket::open(disk, Path::new("/log"), LogSettings::default(), Env::real()).expect("opens"))
 }
 
 /// Serves a bucket on the loopback.

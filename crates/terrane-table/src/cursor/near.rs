@@ -12,6 +12,7 @@ use super::{ExtentCursor, loader};
 use crate::cache::ObjectRef;
 use crate::extent::Extent;
 use crate::loader::Part;
+use crate::read_ahead::ReadAhead;
 
 /// Entries to step over in the block before its index is searched.
 const STEPS_MAX: u32 = 4;
@@ -110,6 +111,21 @@ impl ExtentCursor {
     #[inline(always)]
     pub(crate) fn block_number(&self) -> Option<usize> {
         self.block.as_ref().map(|_| self.block_index)
+    }
+
+    /// Returns true if the cursor is in a block that has room for one value of this length, and for no other.
+    pub(crate) fn is_in_block_of_one(&self, value_bytes: u32) -> bool {
+        let bytes = self.block.as_ref().map(|block| block.block().bytes().len());
+        bytes.is_some_and(|bytes| bytes < 2 * value_bytes as usize)
+    }
+
+    /// Gives back the block and what is read ahead; the cursor has no position then. It keeps the index
+    /// block, which all scans share.
+    pub(crate) fn leave_block(&mut self) {
+        self.block = None;
+        self.position.clear();
+        self.ahead = ReadAhead::new(self.options.read_ahead_bytes);
+        debug_assert!(self.entry().is_none(), "a cursor that left its block has a position");
     }
 
     /// Bytes of the block that the cursor is in.

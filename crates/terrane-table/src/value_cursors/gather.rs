@@ -13,6 +13,7 @@ use terrane_base::counters::{add, count};
 use super::ValueCursors;
 use crate::cache::ObjectRef;
 use crate::cache::windows::WindowShare;
+use crate::cursor::ExtentCursor;
 use crate::extent::Extent;
 use crate::load_many::{BATCH_READS, Loaded, Need, load_many};
 use crate::loader::Part;
@@ -196,4 +197,14 @@ fn block_of(index: &ObjectRef, place: &WantPlace) -> Option<usize> {
 pub(super) fn held(gathered: &[Gathered], extent: &Arc<Extent>, at: usize) -> Option<ObjectRef> {
     let found = gathered.iter().find(|block| block.at == at && Arc::ptr_eq(&block.extent, extent))?;
     Some(found.block.object())
+}
+
+/// Forgets the gathered block in which a cursor is: its one value is not asked for again.
+pub(super) fn used_up(gathered: &mut Vec<Gathered>, cursor: &ExtentCursor) {
+    let is_it = |block: &Gathered| {
+        cursor.block_number() == Some(block.at) && Arc::ptr_eq(&block.extent, cursor.extent())
+    };
+    if let Some(at) = gathered.iter().position(is_it) {
+        gathered.swap_remove(at);
+    }
 }

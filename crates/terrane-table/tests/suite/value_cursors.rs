@@ -2,13 +2,14 @@
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use crate::support::store::TestStore;
+use crate::support::until_free;
 
 use std::sync::Arc;
 
 use terrane_base::{Entry, RecordKind, SeqKind, SeqNo, ValuePointer, ValuePosition, ValueTableId};
 use terrane_format::extent::ValueSection;
 use terrane_table::{
-    Answer, Cache, CursorOptions, Extent, ExtentWriter, Lookup, Placed, ValueCursors, ValuePlace,
+    Answer, Cache, CursorOptions, Extent, ExtentWriter, Lookup, ObjectKind, Placed, ValueCursors, ValuePlace,
     WriterSettings, enter, probe_many,
 };
 
@@ -118,6 +119,36 @@ fn values_of_one_block_and_those_that_are_told_instead_are_wanted_once() {
     let before = terrane_base::counters::read_counters();
     cursors.gather();
     assert_eq!((terrane_base::counters::read_counters() - before).value_batches, 0, "all is cached");
+}
+
+/// Otherwise each scan would hold as many long values as there are sorted groups, whatever the cache's limit.
+#[test]
+fn a_scan_over_many_groups_holds_one_long_value() {
+    let store = TestStore::new();
+    let rows = Rows::write(&store, 64, 16, 16 << 10);
+    let cache = Cache::new(1 << 20);
+    let options = CursorOptions { fill_cache: true, read_ahead_bytes: 512 << 10 };
+    let mut cursors = ValueCursors::new(cache.clone(), options);
+    for row in 0..64 {
+        if rows.place(&mut cursors, row) == Placed::Waits {
+            cursors.want_none();
+            for next in row..64 {
+                if !cursors.want(rows.table(next), &key(next), rows.pointers[next], false) {
+                    break;
+                }
+            }
+            cursors.gather();
+            assert_eq!(rows.place(&mut cursors, row), Placed::Exact, "row {row}");
+        }
+        assert_eq!(cursors.value(), Some(&*rows.value(row)), "row {row}");
+    }
+    // What is left is held by the scan. Other tests of the process may hold epochs back for a moment.
+    let held = || {
+        cache.clear();
+        cache.holds(ObjectKind::Data)
+    };
+    assert!(until_free(|| held() < 2 * (17 << 10)), "{} bytes are held", held());
+    assert_eq!(cursors.value(), Some(&*rows.value(63)), "the scan is where it was");
 }
 
 /// Lookups that know a position look there and nowhere else.

@@ -37,6 +37,7 @@ mod reopened;
 mod replay_filter;
 mod separated;
 mod separated_keys;
+mod separated_scans;
 mod shapes;
 mod statistics;
 mod table_options;

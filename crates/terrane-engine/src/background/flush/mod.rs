@@ -305,7 +305,7 @@ impl FlushJob<'_> {
         engine.count_flushed(table, result.work.bytes_written);
         engine.count_work(&result.work);
         engine.finish_flush(table, generation, &cursor, &result, durable)?;
-        dump.end(result.work.bytes_written);
+        dump.end(&result.added);
         Ok(())
     }
 

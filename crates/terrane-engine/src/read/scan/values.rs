@@ -4,9 +4,9 @@
 //!    that the pointer says ([`terrane_table::ValueCursors`]); it is not copied.
 //! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells
 //!    the values that they point to, and all that these lack is read in one batch. Then the scan goes back to
-//!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement, of less where values are
-//!    long, and grows with the scan. It ends where a batch has no room for more: what it would pass over is
-//!    told again by the next one.
+//!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement, or with fewer where
+//!    values are long, and grows with the scan. It ends where a batch has no room for more: the next one
+//!    tells what it would pass over again.
 //!
 //! Only rows that the scan is going to show are looked up: within its bounds, visible, not expired.
 
@@ -24,11 +24,14 @@ use crate::read::separated::{inline, nowhere, of_value, wanted};
 /// device, and rows of one value table share blocks.
 const ROWS_AHEAD_MIN: u32 = 8;
 const ROWS_AHEAD_MAX: u32 = 512;
-/// How much further each look ahead goes than the one before: what a scan that ends has read for nothing is
-/// about as much as it has used, at most.
+/// How much further each look ahead goes than the one before.
 const ROWS_AHEAD_GROWTH: u32 = 2;
-/// Bytes of values for each row of a look ahead; it ends once its values have more in all.
-const ROW_BYTES_AHEAD: u64 = 8 << 10;
+/// Bytes of values of a look ahead, at first; it ends once its values have more.
+const BYTES_AHEAD_MIN: u64 = 64 << 10;
+/// A later look ahead has the bytes of all before it, divided by this, if that is more. So a scan that ends
+/// has read half of what it used for nothing, at most. A long value costs its transfer and its
+/// decompression; more of them at once make neither cheaper.
+const BYTES_AHEAD_DIVISOR: u64 = 2;
 
 /// What a scan follows pointers with.
 #[derive(Debug)]
@@ -40,6 +43,8 @@ pub(crate) struct ScanValues {
     rows_ahead: u32,
     /// Bytes of values that this look ahead may still tell.
     bytes_left: u64,
+    /// Bytes of the values that were told since the scan was placed.
+    bytes_told: u64,
 }
 
 impl ScanValues {
@@ -54,12 +59,14 @@ impl ScanValues {
             cursors: ValueCursors::new(cache.clone(), options),
             rows_ahead: ROWS_AHEAD_MIN,
             bytes_left: 0,
+            bytes_told: 0,
         })
     }
 
     /// The scan was placed anew.
     pub(super) fn restart(&mut self) {
         self.rows_ahead = ROWS_AHEAD_MIN;
+        self.bytes_told = 0;
         self.cursors.restart();
     }
 
@@ -165,7 +172,7 @@ impl ScanValues {
     pub(super) fn begin_ahead(&mut self) -> u32 {
         let rows = self.rows_ahead;
         self.rows_ahead = (rows * ROWS_AHEAD_GROWTH).min(ROWS_AHEAD_MAX);
-        self.bytes_left = u64::from(rows) * ROW_BYTES_AHEAD;
+        self.bytes_left = bytes_ahead(self.bytes_told);
         self.cursors.want_none();
         assert!(rows >= ROWS_AHEAD_MIN, "a scan looks ahead at no row");
         rows
@@ -184,6 +191,7 @@ impl ScanValues {
         let Ok(pointer) = ValuePointer::decode(stored.value) else { return true };
         let Some(values) = self.tree.values.get(pointer.table) else { return true };
         self.bytes_left = self.bytes_left.saturating_sub(u64::from(pointer.len));
+        self.bytes_told = self.bytes_told.saturating_add(u64::from(pointer.len));
         self.cursors.want(&values.extent, key, pointer, instead) && self.bytes_left > 0
     }
 
@@ -191,6 +199,11 @@ impl ScanValues {
     pub(super) fn end_ahead(&mut self) {
         self.cursors.gather();
     }
+}
+
+/// Bytes of values of a look ahead of a scan that has told so many.
+fn bytes_ahead(told: u64) -> u64 {
+    (told / BYTES_AHEAD_DIVISOR).max(BYTES_AHEAD_MIN)
 }
 
 /// The error of a pointer into a value table that does not have the value.

@@ -8,21 +8,24 @@ use futures_util::{Stream, stream};
 use prost::Message;
 use terrane_base::Kind;
 use terrane_base::env::Env;
-use tokio::sync::OnceCell;
+use tonic::metadata::AsciiMetadataValue;
 use tonic::{Request, Response, Status, Streaming};
 
+use super::many::{CreationStream, exchange};
 use super::{Call, Client};
 use crate::grpc::fuzzing::{block_on, messages, stream_of};
 use crate::grpc::messages::storage_client::StorageClient;
 use crate::grpc::messages::storage_server::{Storage, StorageServer};
 use crate::grpc::messages::{
-    ByteRange, CreateAnswer, CreatePart, DeleteAnswer, DeleteRequest, HelloAnswer, HelloRequest, ListPage,
-    ListRequest, Listed, ReadPart, ReadRequest,
+    ByteRange, CreateAnswer, CreateManyAnswer, CreateManyPart, CreatePart, DeleteAnswer, DeleteRequest,
+    HelloAnswer, HelloRequest, ListPage, ListRequest, Listed, ReadPart, ReadRequest,
 };
 use crate::grpc::wire;
 
 /// A bit of the first byte: the checksums of what is read are set right.
 const REPAIRED: u8 = 0x80;
+/// A server that does not know the call of creations.
+const OLD: u8 = 7;
 /// Bytes that are asked for.
 const ASKED: u64 = 1000;
 
@@ -56,6 +59,18 @@ impl Storage for Hostile {
         self.message()
     }
 
+    type CreateManyStream = Answers<CreateManyAnswer>;
+
+    async fn create_many(
+        &self,
+        _: Request<Streaming<CreateManyPart>>,
+    ) -> Result<Response<Answers<CreateManyAnswer>>, Status> {
+        if self.call == OLD {
+            return Err(Status::unimplemented("what is that?"));
+        }
+        Ok(answers(messages(&self.answer)))
+    }
+
     type ReadStream = Answers<ReadPart>;
 
     async fn read(&self, _: Request<ReadRequest>) -> Result<Response<Answers<ReadPart>>, Status> {
@@ -82,6 +97,7 @@ fn right_hello() -> HelloAnswer {
         program: "9.8.7".to_owned(),
         identity: Bytes::from_static(&[7; wire::IDENTITY_BYTES]),
         object_bytes_max: 1 << 20,
+        streamed_bytes_max: 1 << 20,
         protocol: wire::PROTOCOL,
     }
 }
@@ -89,13 +105,8 @@ fn right_hello() -> HelloAnswer {
 /// A client of a server that answers so, and a call.
 fn client_of(call: u8, answer: &[u8]) -> (Client<StorageServer<Hostile>>, Call) {
     let hostile = Hostile { call, answer: Bytes::copy_from_slice(answer) };
-    let client = Client {
-        url: "grpc://host:1".to_owned(),
-        service: StorageClient::new(StorageServer::new(hostile)),
-        token: None,
-        env: Env::real(),
-        known: OnceCell::new(),
-    };
+    let service = StorageClient::new(StorageServer::new(hostile));
+    let client = Client::new("grpc://host:1", service, None, Env::real());
     (client, Call { what: "try", name: "db".to_owned(), limit: Duration::from_secs(3600) })
 }
 
@@ -126,13 +137,29 @@ pub fn answer(bytes: &[u8]) {
                 let is_right = |name: &str| name.starts_with("db/") && name > "db/b";
                 assert!(listed.iter().all(|object| is_right(&object.name)), "{listed:?}");
             }),
-            _ => client.delete(&what, &["db/a".to_owned()]).await,
+            5 => client.delete(&what, &["db/a".to_owned()]).await,
+            _ => streamed(&client).await,
         }
     });
     if let Err(error) = outcome {
         // The first answer names the version of the protocol, before anything was asked.
         assert!(error.kind() == Kind::Io || *call == 0 && error.kind() == Kind::Invalid, "{error}");
     }
+}
+
+/// Three creations by one call: what has no answer of its own has an outcome that is unknown.
+async fn streamed(client: &Client<StorageServer<Hostile>>) -> terrane_base::Result<()> {
+    let (creations, parts) = CreationStream::new();
+    let push = |name: &str| creations.push(name, &[Bytes::from_static(b"x")], 1).expect("there is room");
+    let begun = ["db/a", "db/b", "db/c"].map(push);
+    let (kind, text) = exchange(client, AsciiMetadataValue::from_static("07"), parts, &creations).await;
+    creations.end(kind, &text);
+    assert!(creations.push("db/d", &[Bytes::from_static(b"x")], 1).is_none(), "the call has ended");
+    for answered in begun {
+        // A kind that the server names counts; there is none without one.
+        drop(answered.await.expect("each creation has an outcome"));
+    }
+    Err(terrane_base::Error::new(kind, text))
 }
 
 /// Corpus of [`answer`].
@@ -148,6 +175,13 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
         let part = |len: &usize| wire::read_part(Bytes::from(vec![7; *len]), all);
         stream_of(&lens.iter().map(part).collect::<Vec<_>>())
     };
+    let many = |creation, outcome, kind: &str| CreateManyAnswer {
+        creation,
+        outcome,
+        kind: kind.to_owned(),
+        text: String::new(),
+        is_crowded: creation == 2,
+    };
     let later = HelloAnswer { protocol: wire::PROTOCOL + 1, ..right_hello() };
     let seeds = [
         ("hello", with(0, right_hello().encode_to_vec())),
@@ -162,6 +196,9 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
         ("list", with(4, stream_of(&[page(&["db/c", "db/d"], false), page(&["db/e"], true)]))),
         ("list-back", with(4, stream_of(&[page(&["db/c", "db/c"], true)]))),
         ("list-cut", with(4, stream_of(&[page(&["db/c"], false)]))),
+        ("create-many", with(6, stream_of(&[many(1, 1, ""), many(2, 2, ""), many(3, 0, "busy")]))),
+        ("create-many-other", with(6, stream_of(&[many(1, 1, ""), many(3, 1, "")]))),
+        ("create-many-both", with(6, stream_of(&[many(1, 1, "io")]))),
         ("delete", with(5, DeleteAnswer {}.encode_to_vec())),
     ];
     seeds.into_iter().map(|(name, bytes)| (name.to_owned(), bytes)).collect()
@@ -170,6 +207,18 @@ pub fn answer_seeds() -> Vec<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_that_became_older_gets_a_call_for_each_creation() {
+        for (call, is_streamed) in [(6, true), (OLD, false)] {
+            let (client, what) = client_of(call, &[]);
+            block_on(client.known(&what)).expect("it says that it knows the call");
+            assert!(client.streaming(1).is_some(), "as it says");
+            let error = block_on(streamed(&client)).expect_err("nothing was answered");
+            assert_eq!(error.kind(), Kind::Io, "it is tried again: {error}");
+            assert_eq!(client.streaming(1).is_some(), is_streamed, "server {call}");
+        }
+    }
 
     #[test]
     fn an_answer_that_ends_early_is_none() {

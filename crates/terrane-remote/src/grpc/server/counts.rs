@@ -23,6 +23,7 @@ const CUT: &str = "cut";
 pub(super) enum Operation {
     Hello,
     Create,
+    CreateMany,
     Read,
     List,
     Delete,
@@ -33,6 +34,7 @@ impl Operation {
         match self {
             Operation::Hello => "hello",
             Operation::Create => "create",
+            Operation::CreateMany => "create-many",
             Operation::Read => "read",
             Operation::List => "list",
             Operation::Delete => "delete",
@@ -65,7 +67,8 @@ impl Refusal {
 /// A call that has ended, for a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'c> {
-    /// What was asked for: `hello`, `create`, `read`, `list` or `delete`.
+    /// What was asked for: `hello`, `create`, `create-many`, `read`, `list` or `delete`. Each creation of a
+    /// `create-many` is a `create`, too.
     pub operation: &'static str,
     /// The object, the folder, or the first of the objects.
     pub object: &'c str,
@@ -119,7 +122,7 @@ impl Counts {
     }
 
     /// The text for Prometheus.
-    pub(super) fn text(&self, connections: usize, calls: usize, bytes: u64) -> String {
+    pub(super) fn text(&self, (connections, calls): (usize, usize), bytes: u64, is_failed: bool) -> String {
         let mut text = String::new();
         let mut gauge = |name: &str, about: &str, value: u64| {
             let _ = writeln!(
@@ -130,6 +133,8 @@ impl Counts {
         gauge("connections", "Connections of clients.", connections as u64);
         gauge("calls_running", "Calls that have not ended.", calls as u64);
         gauge("bytes_in_flight", "Bytes of objects that calls may hold now.", bytes);
+        let about = "1 if the bucket creates and deletes nothing more until the service is started again.";
+        gauge("bucket_failed", about, is_failed.into());
         let rows = self.rows.lock().clone();
         let mut counter = |name: &str, about: &str, shown: &dyn Fn(&Row) -> String| {
             let _ = writeln!(
@@ -217,15 +222,26 @@ impl Call {
     fn record(&mut self, outcome: &'static str, text: &str) {
         assert!(!self.is_ended, "a call ends once");
         self.is_ended = true;
-        let took = self.shared.env.clock.now().saturating_sub(self.start);
-        self.shared.counts.add(self.operation, outcome, self.bytes, took);
+        self.note(self.operation, (&self.object, self.bytes), self.start, (outcome, text));
+    }
+
+    /// Counts an operation that began at `start`, and gives it to the log.
+    pub(super) fn note(
+        &self,
+        operation: Operation,
+        (object, bytes): (&str, u64),
+        start: Duration,
+        (outcome, text): (&'static str, &str),
+    ) {
+        let took = self.shared.env.clock.now().saturating_sub(start);
+        self.shared.counts.add(operation, outcome, bytes, took);
         if let Some(log) = &self.shared.log {
             log(&Report {
-                operation: self.operation.name(),
-                object: &self.object,
+                operation: operation.name(),
+                object,
                 peer: self.peer,
                 trace: self.trace.as_deref(),
-                bytes: self.bytes,
+                bytes,
                 took,
                 outcome,
                 text,

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tonic::{Code, Status};
 
 use super::counts::{Call, Counts, Operation, Refusal};
@@ -97,8 +97,12 @@ pub(super) struct Shared {
     pub(super) env: Env,
     pub(super) counts: Counts,
     pub(super) log: Option<Log>,
+    /// True from the moment from which the server takes nothing more.
+    pub(super) ending: watch::Sender<bool>,
     pub(super) connections: Arc<Semaphore>,
     calls: Arc<Semaphore>,
+    /// Calls that last as long as their client likes: as many as connections, beside the others.
+    streams: Arc<Semaphore>,
     bytes: Arc<Semaphore>,
     lists: Arc<Semaphore>,
     units: u32,
@@ -116,8 +120,10 @@ impl Shared {
             env,
             counts: Counts::default(),
             log: settings.log.clone(),
+            ending: watch::Sender::new(false),
             connections: semaphore(limits.connections_max),
             calls: semaphore(limits.calls_max),
+            streams: semaphore(limits.connections_max),
             bytes: semaphore(units as usize),
             lists: semaphore(LISTS_MAX),
             units,
@@ -130,9 +136,13 @@ impl Shared {
         operation: Operation,
         request: &tonic::Request<T>,
     ) -> Result<Call, Status> {
-        let Ok(permit) = Arc::clone(&self.calls).try_acquire_owned() else {
+        let (calls, most) = match operation {
+            Operation::CreateMany => (&self.streams, self.limits.connections_max),
+            _ => (&self.calls, self.limits.calls_max),
+        };
+        let Ok(permit) = Arc::clone(calls).try_acquire_owned() else {
             self.counts.refuse(Refusal::Calls);
-            let text = format!("the server has {} calls under way: try again later", self.limits.calls_max);
+            let text = format!("the server has {most} calls under way: try again later");
             return Err(wire::refusal(Code::ResourceExhausted, Kind::Busy, text));
         };
         Ok(Call::new(Arc::clone(self), operation, permit, request))
@@ -165,12 +175,13 @@ impl Shared {
         permit(Arc::clone(&self.lists).acquire_owned().await)
     }
 
-    pub(super) fn metrics_text(&self) -> String {
+    /// The metrics, with those of a bucket that has failed or not.
+    pub(super) fn metrics_text(&self, is_failed: bool) -> String {
         let connections = self.limits.connections_max - self.connections.available_permits();
         let calls = self.limits.calls_max - self.calls.available_permits();
         debug_assert!(calls <= self.limits.calls_max, "a permit is given back once");
         let units = self.units as usize - self.bytes.available_permits();
-        self.counts.text(connections, calls, units as u64 * UNIT_BYTES)
+        self.counts.text((connections, calls), units as u64 * UNIT_BYTES, is_failed)
     }
 }
 

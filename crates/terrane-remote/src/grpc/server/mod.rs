@@ -5,6 +5,7 @@
 //! * `gate.rs`: token, version of the protocol and identity of the bucket, before a message is read.
 //! * `service.rs`: the calls. The bucket's blocking calls run on threads of their own; `limits.rs` bounds how
 //!   many calls there are, and how many bytes of objects they hold. `sending.rs`: answers that end in time.
+//!   `many.rs`: creations of one call, one after the other.
 //! * `counts.rs`: what was done, for `page.rs`, which answers Prometheus, and for a log.
 //!
 //! `identity.rs`: which bucket it is. `requests.rs`: body of a fuzz target.
@@ -14,6 +15,7 @@ mod counts;
 mod gate;
 mod identity;
 mod limits;
+mod many;
 mod page;
 pub(super) mod requests;
 mod sending;
@@ -29,6 +31,7 @@ use terrane_base::{Error, Result};
 use tokio::runtime::{Builder, Runtime};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
+use tonic_health::ServingStatus;
 use tonic_health::server::HealthReporter;
 
 use self::limits::Shared;
@@ -45,6 +48,8 @@ pub use limits::Limits;
 const THREADS: usize = 2;
 /// A connection is tried after so long without a byte, and given up if no answer comes within the same time.
 const KEEP_ALIVE: Duration = Duration::from_secs(10);
+/// Between two looks whether the bucket has failed.
+const HEALTH_EVERY: Duration = Duration::from_secs(1);
 /// Bytes that may be under way to us in one call.
 const STREAM_WINDOW: u32 = 4 << 20;
 /// Most bytes of the headers of a call.
@@ -89,6 +94,7 @@ pub struct Server {
     address: SocketAddr,
     metrics: Option<SocketAddr>,
     shared: Arc<Shared>,
+    bucket: Arc<dyn Bucket>,
     health: HealthReporter,
     stop: oneshot::Sender<()>,
     served: JoinHandle<()>,
@@ -106,7 +112,7 @@ impl Server {
         settings.limits.check()?;
         let listener = listen(settings.listen)?;
         let page = settings.metrics.map(listen).transpose()?;
-        let transport = transport(settings)?;
+        let transport = transport(settings, bucket.syncs_groups())?;
         let identity = identity::of(&*bucket, &*env.random)?;
         let runtime = runtime(&settings.limits)?;
         let inside = runtime.enter();
@@ -115,7 +121,7 @@ impl Server {
         let (address, metrics) = (of(&listener)?, page.as_ref().map(of).transpose()?);
         let shared = Arc::new(Shared::new(settings, env.clone()));
         let (health, health_service) = tonic_health::server::health_reporter();
-        let service = service::Service::new(bucket, identity, Arc::clone(&shared));
+        let service = service::Service::new(Arc::clone(&bucket), identity, Arc::clone(&shared));
         let storage = StorageServer::new(service)
             .max_decoding_message_size(wire::MESSAGE_BYTES_MAX)
             .max_encoding_message_size(wire::MESSAGE_BYTES_MAX);
@@ -128,13 +134,11 @@ impl Server {
         // It ends without an error: connections that fail end alone.
         let served = runtime.spawn(async move { drop(served.await) });
         if let Some(page) = page {
-            runtime.spawn(page::serve(tokio_listener(page)?, Arc::clone(&shared)));
+            runtime.spawn(page::serve(tokio_listener(page)?, Arc::clone(&shared), Arc::clone(&bucket)));
         }
-        let reporter = health.clone();
-        let serving = tonic_health::ServingStatus::Serving;
-        runtime.spawn(async move { reporter.set_service_status(SERVICE_NAME, serving).await });
+        runtime.spawn(tell_health(health.clone(), Arc::clone(&bucket)));
         drop(inside);
-        Ok(Server { address, metrics, shared, health, stop, served, runtime: Some(runtime) })
+        Ok(Server { address, metrics, shared, bucket, health, stop, served, runtime: Some(runtime) })
     }
 
     /// The address that it listens on.
@@ -152,7 +156,7 @@ impl Server {
     /// The metrics, as the page has them: text for Prometheus.
     #[must_use]
     pub fn metrics_text(&self) -> String {
-        self.shared.metrics_text()
+        self.shared.metrics_text(self.bucket.is_failed())
     }
 
     /// Ends in good order: takes no new connection and no new call, answers those that run, and ends what has
@@ -160,7 +164,8 @@ impl Server {
     #[must_use]
     pub fn stop(mut self, limit: Duration) -> bool {
         let Some(runtime) = self.runtime.take() else { return true };
-        // A call that watches the health ends by this.
+        // Calls that last as long as their client likes end by these.
+        self.shared.ending.send_replace(true);
         runtime.block_on(self.health.clear_service_status(SERVICE_NAME));
         runtime.block_on(self.health.clear_service_status(""));
         let stop = std::mem::replace(&mut self.stop, oneshot::channel().0);
@@ -186,6 +191,17 @@ impl fmt::Debug for Server {
     }
 }
 
+/// Tells the health of the service: it serves as long as the bucket creates objects.
+async fn tell_health(health: HealthReporter, bucket: Arc<dyn Bucket>) {
+    health.set_service_status(SERVICE_NAME, ServingStatus::Serving).await;
+    while !bucket.is_failed() {
+        tokio::time::sleep(HEALTH_EVERY).await;
+    }
+    for service in [SERVICE_NAME, ""] {
+        health.set_service_status(service, ServingStatus::NotServing).await;
+    }
+}
+
 fn runtime(limits: &Limits) -> Result<Runtime> {
     let mut builder = Builder::new_multi_thread();
     builder
@@ -207,14 +223,16 @@ fn tokio_listener(listener: TcpListener) -> Result<tokio::net::TcpListener> {
     tokio::net::TcpListener::from_std(listener).map_err(|why| Error::io("cannot wait for connections", why))
 }
 
-fn transport(settings: &ServerSettings) -> Result<tonic::transport::Server> {
+fn transport(settings: &ServerSettings, is_streamed: bool) -> Result<tonic::transport::Server> {
     let limits = &settings.limits;
-    let streams = u32::try_from(limits.calls_max).unwrap_or(u32::MAX).min(1024);
+    // The call of many creations is none of those that the limit counts.
+    let streams = u32::try_from(limits.calls_max).unwrap_or(u32::MAX).min(1024) + u32::from(is_streamed);
     let window = limits.connection_window();
     let transport = tonic::transport::Server::builder()
         .timeout(limits.call_time_max)
         .max_concurrent_streams(streams)
-        .initial_stream_window_size(STREAM_WINDOW.min(window))
+        // Half of the connection's: calls that bring no object go on while one waits for room.
+        .initial_stream_window_size(STREAM_WINDOW.min(window / 2))
         .initial_connection_window_size(window)
         .http2_keepalive_interval(Some(KEEP_ALIVE))
         .http2_keepalive_timeout(Some(KEEP_ALIVE))

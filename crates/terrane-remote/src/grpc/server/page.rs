@@ -8,6 +8,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Semaphore;
 
 use super::limits::Shared;
+use crate::Bucket;
 
 /// Most connections at once.
 const CONNECTIONS_MAX: usize = 16;
@@ -17,7 +18,7 @@ const REQUEST_BYTES_MAX: usize = 8 << 10;
 const TIME_MAX: Duration = Duration::from_secs(10);
 
 /// Answers requests until the runtime ends.
-pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
+pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>, bucket: Arc<dyn Bucket>) {
     let connections = Arc::new(Semaphore::new(CONNECTIONS_MAX));
     loop {
         let Ok(permit) = Arc::clone(&connections).acquire_owned().await else { return };
@@ -25,16 +26,16 @@ pub(super) async fn serve(listener: TcpListener, shared: Arc<Shared>) {
             tokio::time::sleep(Duration::from_millis(50)).await;
             continue;
         };
-        let shared = Arc::clone(&shared);
+        let (shared, bucket) = (Arc::clone(&shared), Arc::clone(&bucket));
         tokio::spawn(async move {
             // A client that does not read its answer gets none.
-            drop(tokio::time::timeout(TIME_MAX, answer(stream, &shared)).await);
+            drop(tokio::time::timeout(TIME_MAX, answer(stream, &shared, &*bucket)).await);
             drop(permit);
         });
     }
 }
 
-async fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
+async fn answer(mut stream: TcpStream, shared: &Shared, bucket: &dyn Bucket) -> std::io::Result<()> {
     let mut request = Vec::new();
     while !request.windows(4).any(|end| end == b"\r\n\r\n") {
         let mut part = [0; 1024];
@@ -46,7 +47,7 @@ async fn answer(mut stream: TcpStream, shared: &Shared) -> std::io::Result<()> {
     }
     let path = request.strip_prefix(b"GET ").and_then(|rest| rest.split(|byte| b" ?".contains(byte)).next());
     let (status, body) = match path {
-        Some(b"/metrics") => ("200 OK", shared.metrics_text()),
+        Some(b"/metrics") => ("200 OK", shared.metrics_text(bucket.is_failed())),
         Some(_) => ("404 Not Found", "the page is /metrics\n".to_owned()),
         None => ("405 Method Not Allowed", "use GET\n".to_owned()),
     };

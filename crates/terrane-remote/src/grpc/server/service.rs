@@ -12,13 +12,14 @@ use tonic::{Code, Request, Response, Status, Streaming};
 use super::counts::{Call, Operation};
 use super::identity;
 use super::limits::Shared;
+use super::many;
 use super::sending::{Messages, send};
 use crate::bucket::{Bucket, Create, names};
 use crate::grpc::messages::create_answer::Outcome as Creation;
 use crate::grpc::messages::storage_server::Storage;
 use crate::grpc::messages::{
-    CreateAnswer, CreatePart, DeleteAnswer, DeleteRequest, HelloAnswer, HelloRequest, ListPage, ListRequest,
-    Listed, ObjectHead, ReadPart, ReadRequest,
+    CreateAnswer, CreateManyAnswer, CreateManyPart, CreatePart, DeleteAnswer, DeleteRequest, HelloAnswer,
+    HelloRequest, ListPage, ListRequest, Listed, ObjectHead, ReadPart, ReadRequest,
 };
 use crate::grpc::wire::{
     self, IDENTITY_BYTES, NAMES_MAX, PART_BYTES, PART_BYTES_MAX, RANGES_MAX, READ_BYTES_MAX,
@@ -27,10 +28,11 @@ use crate::grpc::wire::{
 /// Bytes that are read of a tail before its length is known, where there is no room for more.
 const TAIL_BYTES_FIRST: u64 = 1 << 20;
 
+#[derive(Clone)]
 pub(super) struct Service {
-    bucket: Arc<dyn Bucket>,
+    pub(super) bucket: Arc<dyn Bucket>,
     identity: [u8; IDENTITY_BYTES],
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
 }
 
 impl Service {
@@ -218,11 +220,13 @@ impl Service {
 impl Storage for Service {
     async fn hello(&self, request: Request<HelloRequest>) -> Result<Response<HelloAnswer>, Status> {
         let call = self.shared.begin(Operation::Hello, &request)?;
+        let streamed = if self.bucket.syncs_groups() { many::OBJECT_BYTES_MAX } else { 0 };
         let answer = HelloAnswer {
             program: wire::PROGRAM.to_owned(),
             identity: Bytes::copy_from_slice(&self.identity),
             object_bytes_max: self.shared.limits.object_bytes_max,
             protocol: wire::PROTOCOL,
+            streamed_bytes_max: streamed.min(self.shared.limits.object_bytes_max),
         };
         call.end(Ok(Response::new(answer)))
     }
@@ -234,6 +238,16 @@ impl Storage for Service {
         let mut call = self.shared.begin(Operation::Create, &request)?;
         let created = self.create_within(&mut call, request.into_inner()).await;
         call.end(created).map(Response::new)
+    }
+
+    type CreateManyStream = Messages<CreateManyAnswer>;
+
+    async fn create_many(
+        &self,
+        request: Request<Streaming<CreateManyPart>>,
+    ) -> Result<Response<Messages<CreateManyAnswer>>, Status> {
+        let call = self.shared.begin(Operation::CreateMany, &request)?;
+        Ok(Response::new(many::begin(self.clone(), call, request.into_inner())))
     }
 
     type ReadStream = Messages<ReadPart>;
@@ -271,7 +285,7 @@ impl Storage for Service {
 }
 
 /// The next message of a creation. A stream that ends otherwise than by its end creates nothing.
-async fn next(parts: &mut Streaming<CreatePart>) -> Result<Option<CreatePart>, Status> {
+pub(super) async fn next<T>(parts: &mut Streaming<T>) -> Result<Option<T>, Status> {
     parts.message().await.map_err(|status| match status.code() {
         Code::OutOfRange => invalid(format!("a message that is too long: {}", status.message())),
         _ => status,
@@ -281,15 +295,15 @@ async fn next(parts: &mut Streaming<CreatePart>) -> Result<Option<CreatePart>, S
 /// The bytes of an object that is received, in blocks of their own: a message of few bytes may keep a long
 /// buffer.
 #[derive(Default)]
-struct Body {
+pub(super) struct Body {
     full: Vec<Bytes>,
     last: BytesMut,
-    bytes: u64,
+    pub(super) bytes: u64,
     crc32c: u32,
 }
 
 impl Body {
-    fn add(&mut self, head: &ObjectHead, data: Bytes) -> Result<(), Status> {
+    pub(super) fn add(&mut self, head: &ObjectHead, data: Bytes) -> Result<(), Status> {
         self.bytes += data.len() as u64;
         if data.len() > PART_BYTES_MAX || self.bytes > head.bytes {
             return Err(invalid(format!(
@@ -311,7 +325,7 @@ impl Body {
         Ok(())
     }
 
-    fn whole(mut self, head: &ObjectHead) -> Result<Vec<Bytes>, Status> {
+    pub(super) fn whole(mut self, head: &ObjectHead) -> Result<Vec<Bytes>, Status> {
         if self.bytes != head.bytes && !terrane_base::planted!(AcceptShortObject) {
             return Err(invalid(format!("a creation of {} bytes ended after {}", head.bytes, self.bytes)));
         }
@@ -353,12 +367,12 @@ impl Iterator for Pages {
     }
 }
 
-fn invalid(text: impl Into<String>) -> Status {
+pub(super) fn invalid(text: impl Into<String>) -> Status {
     wire::refusal(Code::InvalidArgument, Kind::Invalid, text)
 }
 
 /// Checks the name of an object that a client creates or deletes.
-fn check_own(name: &str) -> Result<(), Status> {
+pub(super) fn check_own(name: &str) -> Result<(), Status> {
     let checked = names::check(name).and_then(|()| {
         if !identity::is_reserved(name) {
             return Ok(());

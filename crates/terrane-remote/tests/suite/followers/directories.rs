@@ -93,12 +93,11 @@ fn while_a_journal_moves_into_the_bucket_a_follower_on_its_machine_keeps_its_vie
     writer.close().expect("closes");
     let (looking, results) = (follower.clone(), Arc::new(Mutex::new(Vec::new())));
     let noted = results.clone();
-    let busy = BusyBucket::new(place.bucket.clone(), "db/journal", move || {
+    let busy = BusyBucket::at_creations(place.bucket.clone(), "db/journal", move || {
         noted.lock().push(looking.catch_up().map_err(|error| error.kind()));
         assert!(looking.stats().seq >= has, "the view went back: {:?}", looking.stats());
     });
-    let opened =
-        here.open_in(Arc::new(busy.at_creations()), &Options::default(), Functions::default(), Env::real());
+    let opened = here.open_in(Arc::new(busy), &Options::default(), Functions::default(), Env::real());
     let writer = opened.expect("moves its journal");
     let results = std::mem::take(&mut *results.lock());
     assert!(results.contains(&Err(Kind::Busy)), "no look was in the middle: {results:?}");

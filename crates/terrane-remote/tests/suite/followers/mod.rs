@@ -63,6 +63,7 @@ impl Place {
             // Nothing is uploaded for its age.
             batch: Duration::from_secs(36_000_000),
             replaced_age: AGE,
+            ..ObjectJournalSettings::default()
         };
         Deployment {
             journal: self.root.path().join(machine),

@@ -3,15 +3,15 @@
 use std::sync::Arc;
 
 use terrane_base::Kind;
-use terrane_remote::bucket::{Bucket, Create, MemoryBucket};
+use terrane_remote::bucket::{Bucket, Create};
 use terrane_remote::grpc::Server;
 
 use super::retrying_grpc;
 use crate::proxy::{Proxy, Way};
-use crate::support::{connect, env, memory, serve};
+use crate::support::{connect, env, memory, object_log, serve};
 
 /// Creates, reads and lists, and checks that no answer is wrong. Returns whether each call was answered.
-fn exchange(bucket: &dyn Bucket, served: &MemoryBucket, number: u64) -> [bool; 3] {
+fn exchange(bucket: &dyn Bucket, served: &dyn Bucket, number: u64) -> [bool; 3] {
     let (name, content) = (format!("db/cut/{number:06}"), format!("the bytes of {number}"));
     let created = bucket.create(&name, content.as_bytes());
     match &created {
@@ -38,8 +38,7 @@ fn exchange(bucket: &dyn Bucket, served: &MemoryBucket, number: u64) -> [bool; 3
 }
 
 /// A bucket that is served, behind a proxy, with objects for [`exchange`].
-fn behind_a_proxy() -> (Arc<MemoryBucket>, Server, Proxy) {
-    let served = memory(&env().1);
+fn behind_a_proxy(served: Arc<dyn Bucket>) -> (Arc<dyn Bucket>, Server, Proxy) {
     for name in ["db/few/1", "db/few/2"] {
         served.create(name, b"x").expect("created");
     }
@@ -50,11 +49,11 @@ fn behind_a_proxy() -> (Arc<MemoryBucket>, Server, Proxy) {
 }
 
 /// Cuts the connection of an exchange after each number of bytes of one way.
-fn cut_everywhere(way: Way) {
-    let (served, _server, proxy) = behind_a_proxy();
+fn cut_everywhere(served: Arc<dyn Bucket>, way: Way) {
+    let (served, _server, proxy) = behind_a_proxy(served);
     let bucket = connect(proxy.address());
     let mut numbers = 0..;
-    let mut exchange = || exchange(&bucket, &served, numbers.next().expect("there are enough"));
+    let mut exchange = || exchange(&bucket, &*served, numbers.next().expect("there are enough"));
     while exchange() != [true; 3] {}
     let before = proxy.passed(way);
     assert_eq!(exchange(), [true; 3]);
@@ -70,25 +69,27 @@ fn cut_everywhere(way: Way) {
 
 #[test]
 fn a_connection_that_is_cut_on_the_way_to_the_server_gives_no_wrong_answer() {
-    cut_everywhere(Way::ToServer);
+    cut_everywhere(memory(&env().1), Way::ToServer);
+    cut_everywhere(object_log(), Way::ToServer);
 }
 
 #[test]
 fn a_connection_that_is_cut_on_the_way_to_the_client_gives_no_wrong_answer() {
-    cut_everywhere(Way::ToClient);
+    cut_everywhere(memory(&env().1), Way::ToClient);
+    cut_everywhere(object_log(), Way::ToClient);
 }
 
 #[test]
 fn a_connection_that_is_cut_while_it_begins_gives_no_wrong_answer() {
-    let (served, _server, proxy) = behind_a_proxy();
+    let (served, _server, proxy) = behind_a_proxy(memory(&env().1));
     let first = connect(proxy.address());
-    assert_eq!(exchange(&first, &served, 0), [true; 3]);
+    assert_eq!(exchange(&first, &*served, 0), [true; 3]);
     drop(first);
     for way in [Way::ToServer, Way::ToClient] {
         let whole = proxy.passed(way);
         for bytes in (0..whole).step_by(61) {
             proxy.cut(way, bytes);
-            exchange(&connect(proxy.address()), &served, whole << 32 | bytes);
+            exchange(&connect(proxy.address()), &*served, whole << 32 | bytes);
         }
         proxy.cut_nothing();
     }
@@ -96,7 +97,13 @@ fn a_connection_that_is_cut_while_it_begins_gives_no_wrong_answer() {
 
 #[test]
 fn a_creation_whose_connection_is_cut_is_repeated_and_found_to_be_the_own() {
-    let (served, _server, proxy) = behind_a_proxy();
+    for served in [memory(&env().1) as Arc<dyn Bucket>, object_log()] {
+        is_repeated(served);
+    }
+}
+
+fn is_repeated(served: Arc<dyn Bucket>) {
+    let (served, _server, proxy) = behind_a_proxy(served);
     let bucket = retrying_grpc(connect(proxy.address()));
     bucket.list("db", None).expect("whole");
     for way in [Way::ToServer, Way::ToClient] {

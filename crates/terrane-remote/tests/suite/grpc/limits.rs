@@ -11,7 +11,7 @@ use terrane_base::env::{Clock, Env, SleepClock};
 use terrane_base::{Kind, Result};
 use terrane_remote::Listed;
 use terrane_remote::bucket::{Bucket, Create, MemoryBucket, Pending};
-use terrane_remote::grpc::{Server, ServerSettings, Token};
+use terrane_remote::grpc::{GrpcBucket, Server, ServerSettings, Token};
 
 use super::{LONG, connect_with, retrying_grpc, start};
 use crate::support::{connect, env, memory, refused, serve};
@@ -59,6 +59,8 @@ struct Gated {
     gate: Arc<Mutex<()>>,
     begun: Arc<AtomicUsize>,
     tails: Arc<AtomicUsize>,
+    /// It has one call for many creations.
+    is_grouped: bool,
     /// How long a list takes.
     list_time: Option<(Arc<SleepClock>, Duration)>,
 }
@@ -66,6 +68,10 @@ struct Gated {
 impl Bucket for Gated {
     fn url(&self) -> &str {
         self.inner.url()
+    }
+
+    fn syncs_groups(&self) -> bool {
+        self.is_grouped
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
@@ -100,7 +106,7 @@ impl Bucket for Gated {
 impl Gated {
     fn new() -> Gated {
         let (gate, begun, tails) = Default::default();
-        Gated { inner: memory(&env().1), gate, begun, tails, list_time: None }
+        Gated { inner: memory(&env().1), gate, begun, tails, is_grouped: false, list_time: None }
     }
 
     /// Waits until so many creations have begun.
@@ -199,6 +205,78 @@ fn page(server: &Server, path: &str) -> String {
     let mut text = String::new();
     stream.read_to_string(&mut text).expect("answered");
     text
+}
+
+#[test]
+fn a_call_of_creations_keeps_no_other_call_away() {
+    let server = start(crate::support::object_log(), |settings| settings.limits.calls_max = 1);
+    let bucket = connect(server.address());
+    bucket.list("db", None).expect("it knows the bucket");
+    for number in 0..3 {
+        // The call lasts, and is none of those that the limit is for.
+        bucket.create(&format!("db/{number}"), b"x").expect("created");
+        assert_eq!(bucket.list("db", None).expect("there is a call for it").len(), number + 1);
+    }
+    assert!(!server.metrics_text().contains("reason=\"calls\""), "none was refused");
+    // One for each connection.
+    let other = connect(server.address());
+    other.list("db", None).expect("it knows the bucket");
+    other.create("db/3", b"x").expect("created");
+    bucket.create("db/4", b"x").expect("created");
+}
+
+/// Creations that wait for room are not read. What they send must not take all that may be under way on their
+/// connection: trims go by it, too.
+#[test]
+fn creations_that_wait_for_room_keep_no_other_call_of_their_connection_away() {
+    let gated = Gated { is_grouped: true, ..Gated::new() };
+    let (gate, begun) = (Arc::clone(&gated.gate), Arc::clone(&gated.begun));
+    let server = start(Arc::new(gated), |settings| {
+        settings.limits.object_bytes_max = 8 << 20;
+        settings.limits.bytes_in_flight_max = 16 << 20;
+    });
+    let (first, second) = (connect(server.address()), connect(server.address()));
+    first.list("db", None).expect("it knows the bucket");
+    second.list("db", None).expect("it knows the bucket");
+    let closed = gate.lock().expect("no panic");
+    let begin =
+        |bucket: &GrpcBucket, name: &str, len: usize| bucket.begin_create(name, vec![vec![7; len].into()]);
+    let mut running = vec![begin(&first, "db/a", 8 << 20), begin(&first, "db/b", 8 << 20)];
+    Gated::wait(&begun, 1);
+    while !server.metrics_text().contains("terrane_service_bytes_in_flight 16777216\n") {
+        std::thread::yield_now();
+    }
+    // Much more than may be under way on a connection.
+    running.extend((0..20).map(|number| begin(&second, &format!("db/{number}"), 100_000)));
+    for _ in 0..50 {
+        assert_eq!(second.list("db", None).expect("it has its part of the connection").len(), 0);
+        second.delete(&["db/none".to_owned()]).expect("deletes");
+    }
+    drop(closed);
+    for pending in running {
+        assert_eq!(pending.wait().expect("there is room again"), Create::Created);
+    }
+}
+
+#[test]
+fn a_call_of_creations_ends_when_nothing_comes_and_is_begun_again() {
+    let server = start(crate::support::object_log(), |settings| {
+        settings.limits.call_time_max = Duration::from_millis(100);
+    });
+    let bucket = retrying_grpc(connect(server.address()));
+    bucket.list("db", None).expect("it knows the bucket");
+    for number in 1..3u32 {
+        bucket.create(&format!("db/{number}"), b"x").expect("created");
+        let ended = |text: &str| {
+            let rows = text.lines().filter(|line| line.contains("calls_total{operation=\"create-many\""));
+            rows.filter_map(|row| row.rsplit(' ').next()?.parse::<u32>().ok()).sum::<u32>()
+        };
+        let looks = (0..LONG.as_millis()).take_while(|_| {
+            Env::real().clock.sleep(Duration::from_millis(1));
+            ended(&server.metrics_text()) < number
+        });
+        assert!((looks.count() as u128) < LONG.as_millis(), "the call {number} ended");
+    }
 }
 
 #[test]

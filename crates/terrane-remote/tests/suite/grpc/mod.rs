@@ -2,6 +2,7 @@
 
 mod cuts;
 mod limits;
+mod streams;
 #[cfg(feature = "tls")]
 mod tls;
 

@@ -1,4 +1,5 @@
-//! A bucket with which another caller is at work whenever a folder is listed, or gets an object.
+//! A bucket with which another caller is at work whenever a folder is listed, gets an object, or an object of
+//! it is read.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -7,22 +8,33 @@ use bytes::Bytes;
 use terrane_base::Result;
 use terrane_remote::{Bucket, Create, Listed, Pending};
 
-/// Does `work` in front of each list of the folder, or of each creation there.
+/// Does `work` in front of each list of the folder, of each creation there, or of each read of an object.
 pub(crate) struct BusyBucket<F> {
     inner: Arc<dyn Bucket>,
-    folder: &'static str,
-    is_at_creations: bool,
+    calls: Calls,
     work: F,
+}
+
+/// In front of which calls the work is done.
+enum Calls {
+    ListsOf(&'static str),
+    CreationsIn(&'static str),
+    ReadsOf(String),
 }
 
 impl<F> BusyBucket<F> {
     pub(crate) fn new(inner: Arc<dyn Bucket>, folder: &'static str, work: F) -> BusyBucket<F> {
-        BusyBucket { inner, folder, is_at_creations: false, work }
+        BusyBucket { inner, calls: Calls::ListsOf(folder), work }
     }
 
-    /// In front of creations, and not of lists.
-    pub(crate) fn at_creations(self) -> BusyBucket<F> {
-        BusyBucket { is_at_creations: true, ..self }
+    /// In front of creations in the folder.
+    pub(crate) fn at_creations(inner: Arc<dyn Bucket>, folder: &'static str, work: F) -> BusyBucket<F> {
+        BusyBucket { inner, calls: Calls::CreationsIn(folder), work }
+    }
+
+    /// In front of reads of the object.
+    pub(crate) fn at_reads(inner: Arc<dyn Bucket>, name: &str, work: F) -> BusyBucket<F> {
+        BusyBucket { inner, calls: Calls::ReadsOf(name.to_owned()), work }
     }
 }
 
@@ -38,14 +50,17 @@ impl<F: Fn() + Send + Sync> Bucket for BusyBucket<F> {
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
-        let is_inside = name.strip_prefix(self.folder).is_some_and(|rest| rest.starts_with('/'));
-        if self.is_at_creations && is_inside {
+        let is_inside = |folder: &str| name.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'));
+        if matches!(&self.calls, Calls::CreationsIn(folder) if is_inside(folder)) {
             (self.work)();
         }
         self.inner.begin_create(name, parts)
     }
 
     fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>> {
+        if matches!(&self.calls, Calls::ReadsOf(object) if object == name) {
+            (self.work)();
+        }
         self.inner.begin_get_ranges(name, ranges)
     }
 
@@ -54,7 +69,7 @@ impl<F: Fn() + Send + Sync> Bucket for BusyBucket<F> {
     }
 
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
-        if folder == self.folder && !self.is_at_creations {
+        if matches!(self.calls, Calls::ListsOf(own) if own == folder) {
             (self.work)();
         }
         self.inner.list(folder, after)

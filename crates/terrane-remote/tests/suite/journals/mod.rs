@@ -2,7 +2,9 @@
 
 pub(crate) mod busy;
 mod crashes;
+mod directories;
 mod readers;
+mod upkeep;
 
 use std::path::Path;
 use std::sync::Arc;
@@ -12,10 +14,12 @@ use tempfile::TempDir;
 use terrane::{Db, Durability, Kind, Options};
 use terrane_base::env::{Clock, Env};
 use terrane_base::{Functions, SegmentId};
+use terrane_format::journal_object::JournalObject;
 use terrane_format::manifest::DatabaseId;
+use terrane_format::object::parse_object_name;
 use terrane_journal::CommitLog;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
-use terrane_remote::bucket::{DirectoryBucket, MemoryBucket};
+use terrane_remote::bucket::{DirectoryBucket, LogBucket, LogSettings, MemoryBucket};
 use terrane_remote::journal::{Restored, TakeJournal};
 use terrane_remote::{
     Bucket, BucketJournal, BucketStoreSettings, Deployment, JournalFolder, ObjectCommitLog,
@@ -33,6 +37,7 @@ fn settings() -> ObjectJournalSettings {
         batch_bytes: 4096,
         batch: Duration::from_secs(3600),
         replaced_age: Duration::from_secs(60),
+        ..ObjectJournalSettings::default()
     }
 }
 
@@ -96,17 +101,17 @@ fn key(number: u32) -> String {
 }
 
 /// Writes a key durably.
-fn put(db: &Db, number: u32, salt: u32) -> terrane::Result<()> {
+pub(crate) fn put(db: &Db, number: u32, salt: u32) -> terrane::Result<()> {
     let value = [salt.to_le_bytes(); 30].concat();
     db.default_table().put_with(key(number), value, Durability::Synced)
 }
 
-fn put_all(db: &Db, range: std::ops::Range<u32>, salt: u32) {
+pub(crate) fn put_all(db: &Db, range: std::ops::Range<u32>, salt: u32) {
     range.for_each(|number| put(db, number, salt).expect("put"));
 }
 
 #[track_caller]
-fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
+pub(crate) fn check(db: &Db, range: std::ops::Range<u32>, salt: u32) {
     for number in range {
         let found = db.get(key(number)).expect("reads");
         assert!(found.as_deref() == Some(&[salt.to_le_bytes(); 30].concat()[..]), "{}, {salt}", key(number));
@@ -119,11 +124,31 @@ fn asked(database: u128, epoch: u64) -> TakeJournal {
 }
 
 /// A log of the folder `db`, behind a fence of this epoch, with no directory.
-fn log(bucket: &Arc<dyn Bucket>, epoch: u64, env: &Env) -> terrane::Result<ObjectCommitLog> {
+pub(crate) fn log(bucket: &Arc<dyn Bucket>, epoch: u64, env: &Env) -> terrane::Result<ObjectCommitLog> {
     let folder = JournalFolder::new(bucket.clone(), "db")?;
     let fence = folder.take_over(&asked(7, epoch), &*env.random)?;
     let restored = Restored::default();
     ObjectCommitLog::open(folder, &fence, restored, settings(), env)
+}
+
+/// The number of an object of the journal.
+fn number(name: &str) -> u64 {
+    name.rsplit('/').next().and_then(parse_object_name).expect("a number")
+}
+
+/// Writes these keys until an object says that those in front of it are needed no more, as they are once
+/// their segments were flushed and trimmed; returns the number from which on objects are needed.
+fn announce(db: &Db, bucket: &dyn Bucket, range: std::ops::Range<u32>) -> u64 {
+    let first = |name: &String| {
+        let bytes = bucket.get(name, u64::MAX - 1).expect("reads");
+        JournalObject::decode_front(&bytes).expect("a header").first
+    };
+    let before = first(&names(bucket, "db/journal")[1]);
+    let mut looks = (0..LOOKS_MAX).map(|_| {
+        put_all(db, range.clone(), 9);
+        first(&names(bucket, "db/journal").pop().expect("there are some"))
+    });
+    looks.find(|needed| *needed > before).expect("the segments are trimmed")
 }
 
 fn bytes(number: u64, len: usize) -> Vec<u8> {
@@ -135,7 +160,13 @@ fn acknowledged_commits_are_there_elsewhere() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let files = DirectoryBucket::open(root.path(), Env::real()).expect("opens");
     // More than a segment has in one of them: each synced put takes a file and its syncs in the other.
-    for (place, end) in [(Place::memory(), 700), (Place::new(Arc::new(files)), 110)] {
+    let log = Place::new(crate::support::object_log());
+    let mut places = vec![(Place::memory(), 700), (Place::new(Arc::new(files)), 110), (log, 700)];
+    #[cfg(feature = "grpc")]
+    let server = crate::support::serve(crate::support::object_log());
+    #[cfg(feature = "grpc")]
+    places.push((Place::new(Arc::new(crate::support::connect(server.address()))), 700));
+    for (place, end) in places {
         // Without a close: each machine is lost while it has the database open.
         let first = place.open("a");
         put_all(&first, 0..60, 1);
@@ -230,6 +261,40 @@ fn lost_answers_and_faults_lose_nothing() {
     }
 }
 
+/// A writer whose objects are young keeps some for readers, and few in a bucket that is crowded.
+#[test]
+fn objects_go_by_their_count_before_they_are_old() {
+    for (garbage_objects_max, objects_max, kept) in
+        [(20, 4000, 11), (100_000, 4000, 1200), (100_000, 2000, 501)]
+    {
+        let (env, _) = env();
+        let disk = Arc::new(terrane_device::MemDisk::new());
+        let limits = LogSettings { objects_max, ..LogSettings::default() };
+        let opened = LogBucket::open(disk, Path::new("/log"), limits, env.clone()).expect("opens");
+        let bucket: Arc<dyn Bucket> = Arc::new(opened);
+        let folder = JournalFolder::new(bucket.clone(), "db").expect("a prefix");
+        let fence = folder.take_over(&asked(7, 1), &*env.random).expect("the first writer");
+        let settings = ObjectJournalSettings { garbage_objects_max, ..settings() };
+        let log = ObjectCommitLog::open(folder, &fence, Restored::default(), settings, &env).expect("opens");
+        let write = |segment, at: u64| {
+            log.append(SegmentId(segment), at * 5, b"bytes").expect("appends");
+            log.persist().expect("it is the writer");
+        };
+        (0..1200).for_each(|at| write(1, at));
+        assert_eq!(log.collect_garbage().expect("lists"), 0, "all are needed");
+        write(2, 0);
+        log.trim(SegmentId(1));
+        write(2, 1);
+        log.collect_garbage().expect("deletes");
+        // The fence stays, and what is needed.
+        let left = names(&*bucket, "db/journal").len();
+        assert_eq!(left, kept + 3, "of {garbage_objects_max} objects in a log of {objects_max}");
+        assert!(names(&*bucket, "db/journal")[0].ends_with("00001"), "the fence is kept");
+        drop(log);
+        self::log(&bucket, 2, &env).expect("the journal is whole");
+    }
+}
+
 #[test]
 fn unsynced_commits_get_to_the_bucket_by_themselves() {
     let place = Place::memory();
@@ -246,37 +311,6 @@ fn unsynced_commits_get_to_the_bucket_by_themselves() {
     });
     assert!(came, "it is uploaded without a sync");
     assert_eq!(place.open("b").get("k").expect("reads").expect("it is there"), "v");
-}
-
-/// The directory of the last writer has commits that no object has: they count.
-#[test]
-fn unsynced_commits_of_a_killed_process_stay() {
-    let place = Place::memory();
-    let db = place.open("a");
-    put_all(&db, 0..5, 1);
-    db.put("unsynced", "v").expect("put");
-    let copy = place.root.path().join("killed");
-    copy_all(&place.root.path().join("a"), &copy);
-    let again = place.open("killed");
-    check(&again, 0..5, 1);
-    assert_eq!(again.get("unsynced").expect("reads").expect("it is there"), "v");
-    // It is in the bucket now.
-    let elsewhere = place.open("b");
-    assert_eq!(elsewhere.get("unsynced").expect("reads").expect("it is there"), "v");
-}
-
-#[expect(clippy::disallowed_methods, reason = "a copy of a directory, as a killed process leaves it")]
-fn copy_all(from: &Path, to: &Path) {
-    std::fs::create_dir(to).expect("new");
-    for entry in std::fs::read_dir(from).expect("there") {
-        let entry = entry.expect("reads");
-        let target = to.join(entry.file_name());
-        if entry.path().is_dir() {
-            copy_all(&entry.path(), &target);
-        } else if entry.file_name() != "LOCK" {
-            std::fs::copy(entry.path(), target).expect("copies");
-        }
-    }
 }
 
 #[test]

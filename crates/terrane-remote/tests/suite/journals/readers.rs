@@ -1,6 +1,7 @@
 //! Readers beside the writer of a journal in a bucket, and such a journal behind the gRPC service.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::{Db, Kind, Options};
 use terrane_base::Functions;
@@ -9,7 +10,7 @@ use terrane_remote::bucket::DirectoryBucket;
 use terrane_remote::{Deployment, JournalRead};
 
 use super::busy::BusyBucket;
-use super::{LOOKS_MAX, Place, check, key, put_all};
+use super::{LOOKS_MAX, Place, announce, check, key, number, put_all};
 use crate::support::names;
 
 /// A reading with the journal, from the machine that has this directory. Work in the background may overtake
@@ -74,6 +75,40 @@ fn a_reader_behind_a_writer_that_is_always_faster_says_so() {
     let reading = reading.expect("reads");
     assert_eq!(reading.journal, JournalRead::Overtaken);
     check(&reading.db, 0..5, 1);
+}
+
+/// The writer trims what a reader is reading, and the manifest does not change: the reader begins again, and
+/// shows everything.
+#[test]
+fn a_reader_whose_objects_are_trimmed_begins_again() {
+    let place = Place::memory();
+    let writer = place.open("a");
+    // More than a segment has.
+    put_all(&writer, 0..700, 1);
+    writer.flush().expect("flushes");
+    let journal = names(&*place.bucket, "db/journal");
+    let (bucket, is_trimmed) = (place.bucket.clone(), AtomicBool::new(false));
+    // The one behind the fence.
+    let busy = BusyBucket::at_reads(place.bucket.clone(), &journal[1], move || {
+        if is_trimmed.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let needed = announce(&writer, &*bucket, 700..710);
+        let trimmed: Vec<String> =
+            names(&*bucket, "db/journal").into_iter().skip(1).filter(|name| number(name) < needed).collect();
+        assert!(trimmed.len() > 100, "{} objects were trimmed", trimmed.len());
+        bucket.delete(&trimmed).expect("deletes");
+    });
+    let deployment = place.deployment("elsewhere");
+    let reading = deployment.read_in(Arc::new(busy), &Options::default(), Functions::default(), Env::real());
+    let reading = reading.expect("nothing is lost");
+    assert_eq!(reading.journal, JournalRead::Bucket);
+    check(&reading.db, 0..700, 1);
+    check(&reading.db, 700..710, 9);
+    assert!(
+        number(&names(&*place.bucket, "db/journal")[1]) > number(&journal[1]),
+        "it was trimmed meanwhile"
+    );
 }
 
 #[cfg(feature = "grpc")]
