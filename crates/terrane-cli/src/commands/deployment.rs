@@ -81,6 +81,10 @@ pub(super) fn open(
 ) -> Result<Db, Failure> {
     let (deployment, mut options) = with_options(engine, deployment, access)?;
     more.iter().try_for_each(|(name, value)| options.set(name, value))?;
+    if engine.moment().is_some() && !options.read_only {
+        let why = "option read_only=false: an earlier state is only read; leave it out";
+        return Err(Failure::new(Code::Usage, why));
+    }
     if !options.read_only {
         return Ok(deployment.open_with(&options, functions::writing())?);
     }

@@ -90,6 +90,13 @@ pub(super) fn open_setting(
     }
 }
 
+/// The engine for the rest of a command that opened `db`: an earlier moment is opened once. A time of which
+/// the object store has nothing later yet would be another state at each opening.
+pub(super) fn opened_once(engine: &Engine, db: &Db) -> Engine {
+    let held = engine.moment().map(|_| db.clone());
+    Engine { opened: held.or_else(|| engine.opened.clone()), ..engine.clone() }
+}
+
 /// Opens the database in `path`, never for writing.
 pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<Db, Failure> {
     if !options(engine, Access::Read)?.read_only {
