@@ -133,8 +133,10 @@ pub(super) fn shown(time: Duration) -> String {
     debug_assert!(month <= 12 && days < 31, "whole years and months were taken off");
     let (day, second) = (days + 1, seconds % DAY_SECONDS);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    let millis = time.subsec_millis();
-    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{millis:03}Z")
+    // What is cut off would make an earlier time of it.
+    let (nanos, millis) = (time.subsec_nanos(), time.subsec_millis());
+    let fraction = if nanos == millis * 1_000_000 { format!("{millis:03}") } else { format!("{nanos:09}") };
+    format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction}Z")
 }
 
 #[cfg(test)]
@@ -164,6 +166,10 @@ mod tests {
         assert_eq!(at("-99d"), Some(0), "before the epoch there is nothing");
         assert_eq!(shown(Duration::from_millis(1)), "1970-01-01T00:00:00.001Z");
         assert_eq!(date("1970-01-01T00:00:00.001Z"), Some(Duration::from_millis(1)));
+        for nanos in [1, 999_999_999, 1_000_001, 500_000_000] {
+            let time = Duration::new(7, nanos);
+            assert_eq!(date(&shown(time)), Some(time), "what an error names is that time");
+        }
     }
 
     #[test]

@@ -3,28 +3,28 @@
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
+use terrane_levels::State;
 
 use super::at::{At, shown};
-use super::follow::flushed;
-use super::past::Past;
-use super::read::needs_journal;
+use super::choice::Past;
+use super::read::JournalRead;
 use crate::bucket::names;
-use crate::journal::{PastJournal, is_in_objects};
-use crate::store::PastObjects;
 
 impl Past<'_> {
     /// The error for a moment of which something was deleted.
+    ///
+    /// # Errors
+    /// As [`Past::find`].
     #[cold]
-    pub(super) fn too_early(&self, at: At) -> Error {
+    pub(super) fn too_early(&self, at: At) -> Result<Error> {
         let place = names::place(self.bucket.url(), &self.deployment.prefix);
-        let earliest = match self.earliest() {
-            Ok(Some((commit, time))) => {
+        let earliest = match self.earliest()? {
+            Some((commit, time)) => {
                 format!("the earliest state that can be opened is of commit {commit}, of {}", shown(time))
             }
-            Ok(None) => "no earlier state can be opened".to_owned(),
-            Err(error) => return error,
+            None => "no earlier state can be opened".to_owned(),
         };
-        Error::new(
+        Ok(Error::new(
             Kind::Gone,
             format!(
                 "no longer kept: {at} of {place}; {earliest}. What its writer replaced is kept for \
@@ -32,32 +32,54 @@ impl Past<'_> {
                  kept for longer",
                 self.deployment.settings.garbage_age.as_secs()
             ),
-        )
+        ))
     }
 
-    /// The first state from which on nothing was deleted: its last commit in the extents, and its time.
+    /// The first state that can be opened: its commit, and its time. What is deleted is deleted from the
+    /// front on, so it is looked for by halves, first among the states of the manifest, then among the
+    /// commits between two of them. What is named was opened.
     fn earliest(&self) -> Result<Option<(SeqNo, Duration)>> {
-        let mut earliest = None;
-        let newest = self.manifest.read_to(self.manifest.newest())?;
-        let mut listed: Option<(u64, PastObjects)> = None;
-        self.manifest.walk(&mut |found, time| {
-            let Some(state) = &found.state else { return Ok(true) };
-            let objects = match listed.take().filter(|(epoch, _)| *epoch == found.last.epoch) {
-                Some((_, objects)) => objects,
-                None => self.objects(found)?,
-            };
-            let is_whole = objects.missing(state).is_empty();
-            listed = Some((found.last.epoch, objects));
-            let journal = self.journal.as_ref().filter(|_| is_in_objects(found.last.journal));
-            let is_newest = found.last.number == newest.last.number;
-            let is_shown = needs_journal(state) && journal.is_some_and(|journal| journal.last.is_whole);
-            let has_all = |journal: &PastJournal| journal.has_all_of(state, flushed(state));
-            let can_be_opened = is_whole && (!is_shown || is_newest || journal.is_some_and(has_all));
-            let commit = if needs_journal(state) && !is_shown { flushed(state) } else { state.last_seq() };
-            debug_assert!(commit <= state.last_seq(), "what is flushed has a number of the state");
-            earliest = if can_be_opened { earliest.or(Some((commit, time))) } else { None };
+        let Some(mut earliest) = self.opened(At::Time(Duration::MAX))? else { return Ok(None) };
+        let mut states = Vec::new();
+        self.manifest.walk(&mut |found, _| {
+            states.extend(found.state.as_ref().map(State::last_seq));
             Ok(true)
         })?;
-        Ok(earliest)
+        states.retain(|commit| *commit < earliest.0);
+        states.dedup();
+        // All up to `below` cannot be opened, `to` can.
+        let (mut below, mut to) = (None, earliest.0);
+        let mut left = &states[..];
+        while let Some(middle) = left.get(left.len() / 2) {
+            match self.opened(At::Commit(*middle))? {
+                Some(found) => (earliest, to, left) = (found, *middle, &left[..left.len() / 2]),
+                None => (below, left) = (Some(*middle), &left[left.len() / 2 + 1..]),
+            }
+        }
+        let Some(mut below) = below else { return Ok(Some(earliest)) };
+        while to.0 - below.0 > 1 {
+            let middle = SeqNo(below.0.midpoint(to.0));
+            match self.opened(At::Commit(middle))? {
+                Some(found) => (earliest, to) = (found, middle),
+                None => below = middle,
+            }
+        }
+        debug_assert!(below < to, "the search ends between two commits");
+        Ok(Some(earliest))
+    }
+
+    /// The commit by which the state of a moment is opened, and its time; `None` if it cannot be opened.
+    fn opened(&self, at: At) -> Result<Option<(SeqNo, Duration)>> {
+        let (chosen, _) = match self.find(at) {
+            Err(error) if matches!(error.kind(), Kind::Gone | Kind::Corrupt) => return Ok(None),
+            found => found?,
+        };
+        let commit = match at {
+            // A commit of which another table has a part is not shown.
+            _ if chosen.journal == JournalRead::Bucket => chosen.commit,
+            At::Commit(commit) => commit,
+            At::Time(_) => chosen.state.last_seq(),
+        };
+        Ok(Some((commit, chosen.time)))
     }
 }

@@ -25,10 +25,12 @@
 //! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `journal.rs`: opens a journal in a
 //!   bucket.
 //! * `read.rs`: opens the database for reading, beside any writer. * `read_objects.rs`: what it shows of a
-//!   journal in a bucket. * `follow.rs`: goes on with its writers. * `past.rs`: opens
-//!   it as it was. * `earliest.rs`: how far back. `at.rs`: moments. * `doctor.rs`: tries every part.
+//!   journal in a bucket. * `follow.rs`: goes on with its writers. * `past.rs`: opens it as it was.
+//! * `choice.rs`: what that is. * `earliest.rs`: how far back. * `at.rs`: moments. * `doctor.rs`: tries every
+//!   part.
 
 mod at;
+mod choice;
 mod doctor;
 mod earliest;
 mod file;

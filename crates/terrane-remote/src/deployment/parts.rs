@@ -169,7 +169,7 @@ impl BucketParts {
             journals: JournalFolder::new(bucket.clone(), prefix)?,
             address: &self.address,
             deployment: &self.deployment,
-            settings: journal.settings,
+            settings: journal.settings_for(settings.garbage_age),
         };
         opening.run(request).map(|(manifest, log)| (manifest, Some(log)))
     }

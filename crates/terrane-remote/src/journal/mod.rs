@@ -62,7 +62,8 @@ pub struct ObjectJournalSettings {
     /// An unsynced commit is in the bucket after this time, and one request.
     pub batch: Duration,
     /// An object that is needed no more is deleted once the object that says so is older than this, by the
-    /// clock of the object store.
+    /// clock of the object store. A [`Deployment`](crate::Deployment) keeps them for its `garbage_age` at
+    /// least.
     pub replaced_age: Duration,
     /// Most objects that are kept for readers although none is needed: half as many stay when there are more,
     /// and a few when the bucket is crowded. A journal service takes thousands in a second.

@@ -1,23 +1,26 @@
 //! Reads a journal as far back as its objects are there, for states of the database of before.
 //!
 //! Objects that are needed no more are deleted from the front, and fences stay. So the objects that are there
-//! without a gap are found from the last one backwards.
+//! without a gap are found from the last one backwards. `commits.rs` reads the commits in them.
+
+mod commits;
+#[cfg(test)]
+mod tests;
 
 use std::collections::BTreeMap;
-use std::ops::RangeInclusive;
 use std::path::Path;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::journal_object::{FENCE_SPAN, JournalObject, JournalRange};
-use terrane_format::manifest;
-use terrane_format::segment::{SEGMENT_HEADER_BYTES, SegmentHeader};
-use terrane_journal::{SegmentReader, SegmentSpec, file_name};
+use terrane_format::segment::{ChainLink, SEGMENT_HEADER_BYTES, SegmentHeader};
+use terrane_journal::file_name;
 use terrane_levels::State;
 
 use super::JournalFolder;
 use super::chain::is_fence;
+pub(crate) use commits::Until;
 
 /// A journal as far back as it is there.
 #[derive(Debug)]
@@ -38,20 +41,6 @@ struct PastSegment {
     bytes: Vec<u8>,
     /// How many bytes were there with each object.
     held: Vec<(u64, u64)>,
-}
-
-/// Which commits are asked for.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Until {
-    /// Up to this one.
-    pub(crate) commit: SeqNo,
-    /// In objects up to this number.
-    pub(crate) object: u64,
-}
-
-impl Until {
-    /// All that is there.
-    pub(crate) const END: Until = Until { commit: SeqNo::MAX, object: u64::MAX };
 }
 
 impl JournalFolder {
@@ -131,11 +120,11 @@ impl PastSegment {
         at.checked_sub(1).map_or(0, |at| self.held[at].1)
     }
 
-    /// The number of its first record; `None` if its front is not there or no front of a segment.
-    fn first_seq(&self) -> Option<SeqNo> {
+    /// What it follows; `None` if its front is not there or no front of a segment.
+    fn previous(&self) -> Option<ChainLink> {
         let front = self.bytes.first_chunk::<SEGMENT_HEADER_BYTES>()?;
         let (header, _) = SegmentHeader::decode(front).ok()?;
-        Some(SeqNo(header.previous.last_seq.0.saturating_add(1)))
+        Some(header.previous)
     }
 }
 
@@ -163,8 +152,10 @@ impl PastJournal {
         }
         let mut listed = state.segments.keys().filter_map(|id| self.segments.get(id));
         // Segments that were prepared and never used have no bytes.
-        let begins = listed.next().and_then(PastSegment::first_seq);
-        begins.is_some_and(|begins| begins.0 <= flushed.0.saturating_add(1))
+        let previous = listed.next().and_then(PastSegment::previous);
+        // A replay refuses one that follows a listed segment which is not there.
+        let follows_listed = |previous: ChainLink| previous.id >= *first;
+        previous.is_some_and(|previous| previous.last_seq <= flushed && !follows_listed(previous))
     }
 
     /// Writes the files of the segments that `state` lists into the directory `dir`.
@@ -188,115 +179,13 @@ impl PastJournal {
         }
         disk.sync_dir(dir)
     }
-
-    /// Number of the last commit in the segments of `state`, which lie in the directory `dir`: the last one
-    /// of those that are asked for. `SeqNo(0)` if there is none.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub(crate) fn last_commit(
-        &self,
-        state: &State,
-        segments: (&dyn Disk, &Path),
-        until: Until,
-    ) -> Result<SeqNo> {
-        let mut last = SeqNo(0);
-        self.batches(state, segments, until.object, &mut |batch| {
-            let is_asked = *batch.end() <= until.commit;
-            last = if is_asked { *batch.end() } else { last };
-            is_asked
-        })?;
-        Ok(last)
-    }
-
-    /// The numbers of the commit that has this record; `None` if the segments of `state` do not have it.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub(crate) fn commit_of(
-        &self,
-        state: &State,
-        segments: (&dyn Disk, &Path),
-        seq: SeqNo,
-    ) -> Result<Option<RangeInclusive<SeqNo>>> {
-        let mut found = None;
-        self.batches(state, segments, u64::MAX, &mut |batch| {
-            let is_before = *batch.end() < seq;
-            found = if batch.contains(&seq) { Some(batch) } else { None };
-            is_before
-        })?;
-        Ok(found)
-    }
-
-    /// Shows the numbers of each commit that objects up to `object` have, until `see` returns false.
-    fn batches(
-        &self,
-        state: &State,
-        (disk, dir): (&dyn Disk, &Path),
-        object: u64,
-        see: &mut dyn FnMut(RangeInclusive<SeqNo>) -> bool,
-    ) -> Result<()> {
-        let mut last = SeqNo(0);
-        for segment in state.segments.values() {
-            let held = self.segments.get(&segment.spec.id).map_or(0, |held| held.held_by(object));
-            let end = segment.seal.map_or(held, |seal| held.min(seal.end_offset));
-            if end < SEGMENT_HEADER_BYTES as u64 {
-                continue;
-            }
-            let manifest::SegmentSpec { id, file, bytes } = segment.spec;
-            let (spec, salt) = (SegmentSpec { id, file, bytes }, state.database.segment_salt());
-            let opened = SegmentReader::open(disk, dir, &spec, salt, Some(end), true)?;
-            let Some(mut reader) = opened else { continue };
-            if last > SeqNo(0) && reader.first_seq().0 != last.0 + 1 {
-                break;
-            }
-            while let Some(batches) = reader.next_group()? {
-                for batch in batches {
-                    debug_assert!(batch.first_seq() > last, "numbers ascend over the commits");
-                    last = batch.last_seq();
-                    if !see(batch.first_seq()..=last) {
-                        return Ok(());
-                    }
-                }
-            }
-        }
-        Ok(())
-    }
-
-    /// When the first commit behind `commit` was whole in objects; `None` if the segments of `state` have
-    /// none.
-    ///
-    /// # Errors
-    /// `Corrupt`, `Io`.
-    pub(crate) fn object_behind(
-        &self,
-        state: &State,
-        segments: (&dyn Disk, &Path),
-        commit: SeqNo,
-    ) -> Result<Option<Duration>> {
-        let has = |object: u64| {
-            let until = Until { object, ..Until::END };
-            self.last_commit(state, segments, until).map(|last| last > commit)
-        };
-        let (mut from, mut to) = (0, self.times.len());
-        while from < to {
-            let middle = from.midpoint(to);
-            if has(self.times[middle].0)? {
-                to = middle;
-            } else {
-                from = middle + 1;
-            }
-        }
-        debug_assert!(from <= self.times.len(), "the search ends behind the last object");
-        Ok(self.times.get(from).map(|(_, time)| *time))
-    }
 }
 
 impl JournalFolder {
     /// [`JournalFolder::read`], where objects may be deleted meanwhile.
     fn read_whole(&self, chain: &super::JournalChain, take: super::chain::TakeRange<'_>) -> Result<()> {
         match self.read(chain, take) {
-            Err(error) if error.kind() == Kind::Corrupt && self.is_missed(chain)? => {
+            Err(error) if matches!(error.kind(), Kind::Corrupt | Kind::Busy) && self.is_missed(chain)? => {
                 Err(error.with_kind(Kind::NotFound))
             }
             read => read,
@@ -307,28 +196,5 @@ impl JournalFolder {
     fn is_missed(&self, chain: &super::JournalChain) -> Result<bool> {
         let listed = self.objects.list()?;
         Ok(chain.objects.iter().any(|(number, _)| !listed.contains_key(number)))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn before(objects: &[(u64, bool)], number: u64) -> Option<u64> {
-        let sizes = objects.iter().map(|(number, is_fence)| (*number, if *is_fence { 128 } else { 500 }));
-        object_before(&sizes.collect(), number).map(|(number, _)| number)
-    }
-
-    #[test]
-    fn void_objects_are_before_none() {
-        let objects = [(1, true), (2, false), (17, false), (18, false), (19, true), (20, false), (35, false)];
-        assert_eq!(before(&objects, 35), Some(19), "20 is void");
-        assert_eq!(before(&objects, 19), Some(18));
-        assert_eq!(before(&objects, 18), Some(17));
-        assert_eq!(before(&objects, 17), Some(1), "2 is void");
-        assert_eq!(before(&objects, 1), None);
-        assert_eq!(before(&[(1, true), (40, false)], 40), None, "39 was deleted");
-        assert_eq!(before(&[(1, true), (18, true)], 18), None, "17 was deleted");
-        assert_eq!(before(&[(1, true), (17, true)], 17), Some(1));
     }
 }

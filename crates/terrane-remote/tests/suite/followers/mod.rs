@@ -1,5 +1,5 @@
 //! Followers of a database in a bucket: they go on with its writers, and show one moment; and readers of
-//! earlier moments (`past.rs`).
+//! earlier moments (`past.rs`, `past_model.rs`, `past_times.rs`).
 
 mod calls;
 mod damage;
@@ -7,6 +7,8 @@ mod directories;
 mod model;
 mod moments;
 mod past;
+mod past_model;
+mod past_times;
 mod takeovers;
 mod trimmed;
 

@@ -1,199 +1,55 @@
-//! Databases as they were: each moment of a history against a model, and what was deleted.
+//! Databases as they were, and what was deleted of them.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Batch, Db, Durability, Kind, Options, SeqNo, TableOptions};
+use terrane::{Db, Kind, Options, SeqNo};
+use terrane_base::Functions;
 use terrane_base::env::Clock;
-use terrane_base::{Functions, Rng};
 use terrane_remote::{At, Bucket, Deployment, Earlier, JournalRead};
 
 use super::{AGE, Place, check, check_absent, collect, key, numbered, put_all, value};
 use crate::support::{names, refused};
 
-/// Keys of a history.
-const KEYS: u64 = 30;
-
 /// The rows of each table.
-type Tables = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
+pub(super) type Tables = BTreeMap<String, BTreeMap<Vec<u8>, Vec<u8>>>;
 
 impl Place {
-    fn open_at_as(&self, deployment: &Deployment, at: At) -> terrane::Result<Earlier> {
+    pub(super) fn open_at_through(
+        &self,
+        bucket: Arc<dyn Bucket>,
+        deployment: &Deployment,
+        at: At,
+    ) -> terrane::Result<Earlier> {
         let (options, env) = (Options::default(), self.env.clone());
-        deployment.at_in(self.bucket.clone(), at, &options, Functions::default(), env)
+        deployment.at_in(bucket, at, &options, Functions::default(), env)
     }
 
-    fn open_at(&self, at: At) -> terrane::Result<Earlier> {
+    fn open_at_as(&self, deployment: &Deployment, at: At) -> terrane::Result<Earlier> {
+        self.open_at_through(self.bucket.clone(), deployment, at)
+    }
+
+    pub(super) fn open_at(&self, at: At) -> terrane::Result<Earlier> {
         self.open_at_as(&self.deployment("elsewhere"), at)
     }
 
-    fn now(&self) -> At {
+    pub(super) fn now(&self) -> At {
         At::Time(self.clock.wall())
     }
 }
 
-fn commit(number: u64) -> At {
+pub(super) fn commit(number: u64) -> At {
     At::Commit(SeqNo(number))
 }
 
 /// What a database shows.
-fn tables(db: &Db) -> terrane::Result<Tables> {
+pub(super) fn tables(db: &Db) -> terrane::Result<Tables> {
     let read = |name: String| {
         let rows = db.table(&name)?.iter().map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())));
         Ok((name, rows.collect::<terrane::Result<_>>()?))
     };
     db.tables().into_iter().map(read).collect()
-}
-
-/// A writer and the moments behind each of its steps.
-struct World {
-    rng: Rng,
-    place: Place,
-    writer: Option<Db>,
-    machines: u32,
-    rows: Tables,
-    last: SeqNo,
-    /// The last commit, the time, and what was there then.
-    moments: Vec<(SeqNo, Duration, Tables)>,
-}
-
-impl World {
-    fn new(seed: u64) -> World {
-        let place = Place::new();
-        let writer = Some(place.open("m0"));
-        let rows = Tables::from([("default".to_owned(), BTreeMap::new())]);
-        let (rng, moments) = (Rng::new(seed), Vec::new());
-        World { rng, place, writer, machines: 1, rows, last: SeqNo(0), moments }
-    }
-
-    fn writer(&self) -> &Db {
-        self.writer.as_ref().expect("there is a writer")
-    }
-
-    fn step(&mut self) {
-        match self.rng.below(100) {
-            0..70 => self.commit(),
-            70..80 => self.writer().flush().expect("flushes"),
-            80..84 => {
-                let db = self.writer();
-                db.compact_range(db.default_table(), ..).expect("compacts");
-            }
-            84..94 => self.create_or_drop(),
-            _ => self.take_over(),
-        }
-        self.place.note_named();
-        self.moments.push((self.last, self.place.clock.wall(), self.rows.clone()));
-        self.place.clock.sleep(Duration::from_secs(1));
-    }
-
-    fn commit(&mut self) {
-        let db = self.writer.as_ref().expect("there is a writer");
-        let mut batch = Batch::new();
-        for _ in 0..1 + self.rng.index(5) {
-            let name = self.rng.index(self.rows.len());
-            let (name, rows) = self.rows.iter_mut().nth(name).expect("a table");
-            let table = db.table(name).expect("it is there");
-            let key = key(self.rng.below(KEYS) as u32).into_bytes();
-            if self.rng.one_in(4) {
-                rows.remove(&key);
-                batch.delete(&table, &key).expect("fits");
-            } else {
-                let value = vec![self.rng.next_u64() as u8; 1 + self.rng.index(300)];
-                batch.put(&table, &key, &value).expect("fits");
-                rows.insert(key, value);
-            }
-        }
-        self.last = db.write(&batch, Durability::Synced).expect("writes");
-    }
-
-    fn create_or_drop(&mut self) {
-        let name = "other";
-        match self.rows.remove(name) {
-            Some(_) => self.writer().drop_table(name).expect("drops"),
-            None => {
-                self.writer().create_table(name, &TableOptions::new()).expect("creates");
-                self.rows.insert(name.to_owned(), BTreeMap::new());
-            }
-        }
-    }
-
-    /// The machine is lost, and another one goes on.
-    fn take_over(&mut self) {
-        std::mem::forget(self.writer.take());
-        self.writer = Some(self.place.open(&format!("m{}", self.machines)));
-        self.machines += 1;
-    }
-
-    /// What the last moment of a commit showed.
-    fn at_commit(&self, seq: SeqNo) -> Option<&Tables> {
-        let moment = self.moments.iter().rev().find(|(last, ..)| *last <= seq);
-        moment.map(|(.., tables)| tables)
-    }
-
-    #[track_caller]
-    fn check(&self, earlier: &Earlier, rows: &Tables, what: &str) {
-        assert_eq!(&tables(&earlier.db).expect("reads"), rows, "{what}");
-        assert!(earlier.db.check(&mut |_, _| ()).expect("reads").findings.is_empty(), "{what}");
-    }
-}
-
-#[test]
-fn every_commit_is_opened() {
-    for seed in 0..3 {
-        let mut world = World::new(seed);
-        (0..50).for_each(|_| world.step());
-        let last = world.last;
-        for number in 1..=last.0 {
-            let earlier = world.place.open_at(commit(number)).expect("it is there");
-            let what = format!("seed {seed}, commit {number} of {last}");
-            let whole = world.moments.iter().rev().find(|(seq, ..)| seq.0 <= number).map(|(seq, ..)| *seq);
-            // A number within a batch is the commit before it.
-            assert_eq!(Some(earlier.commit), whole.or(Some(SeqNo(0))), "{what}");
-            let none = Tables::from([("default".to_owned(), BTreeMap::new())]);
-            world.check(&earlier, world.at_commit(SeqNo(number)).unwrap_or(&none), &what);
-        }
-        let text = refused(world.place.open_at(commit(last.0 + 1)), Kind::Invalid);
-        assert!(text.contains(&format!("the last one that the bucket shows is {last}")), "{text}");
-        for (seq, time, rows) in &world.moments {
-            let earlier = world.place.open_at(At::Time(*time)).expect("it is there");
-            let what = format!("seed {seed}, at {time:?}");
-            assert_eq!(earlier.commit, *seq, "{what}");
-            world.check(&earlier, rows, &what);
-        }
-    }
-}
-
-/// A state is as it was, or something of it was deleted: no other one is shown.
-#[test]
-fn beside_a_collector_a_moment_is_right_or_gone() {
-    let (mut right, mut gone) = (0, 0);
-    for seed in 10..14 {
-        let mut world = World::new(seed);
-        for round in 0..6 {
-            (0..20).for_each(|_| world.step());
-            let open = |number: u64| world.place.open_at(commit(number));
-            let before: Vec<_> = (1..=world.last.0).step_by(7).map(|number| (number, open(number))).collect();
-            if round % 2 == 1 {
-                collect(&world.place);
-            }
-            let after = (1..=world.last.0).step_by(5).map(|number| (number, open(number)));
-            let all: Vec<_> = before.into_iter().chain(after).collect();
-            for (number, earlier) in all {
-                let expected = world.at_commit(SeqNo(number));
-                match earlier.and_then(|earlier| tables(&earlier.db)) {
-                    Ok(found) => {
-                        right += 1;
-                        assert!(expected.is_none_or(|rows| *rows == found), "seed {seed}, commit {number}");
-                    }
-                    Err(error) => {
-                        gone += 1;
-                        assert_eq!(error.kind(), Kind::Gone, "seed {seed}, commit {number}: {error}");
-                    }
-                }
-            }
-        }
-    }
-    assert!(right > 50 && gone > 50, "{right} are right, {gone} gone");
 }
 
 /// Flushes behind commit 40, 80, ..., each in extents of its own.
@@ -210,7 +66,7 @@ fn flushed_history(place: &Place) -> Db {
 }
 
 /// The number behind a word of a text.
-fn number_behind(text: &str, word: &str) -> u64 {
+pub(super) fn number_behind(text: &str, word: &str) -> u64 {
     let behind = text.rsplit_once(word).expect("the word is there").1.trim_start_matches([' ', '#']);
     let digits = behind.split(|c: char| !c.is_ascii_digit()).next().expect("a part");
     digits.parse().expect("a number")
@@ -233,7 +89,10 @@ fn what_was_deleted_is_refused_with_the_earliest_moment() {
     assert!(earliest > 55 && text.contains("garbage_age_s"), "{text}");
     let at_earliest = place.open_at(commit(earliest)).expect("it can be opened");
     assert_eq!(at_earliest.commit.0, earliest);
-    check(&at_earliest.db, 0..40, (earliest / 40) as u32);
+    let (salt, rest) = ((earliest / 40) as u32, (earliest % 40) as u32);
+    check(&at_earliest.db, 0..rest, salt + 1);
+    check(&at_earliest.db, rest..40, salt);
+    refused(place.open_at(commit(earliest - 1)), Kind::Gone);
     collect(&place);
     let text = refused(place.open_at(commit(earliest)), Kind::Gone);
     let later = number_behind(&text, "is of commit");

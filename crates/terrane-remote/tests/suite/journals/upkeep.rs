@@ -7,9 +7,12 @@ use super::*;
 
 /// Opens a database whose writer looks after its parts all the time, by a clock of the test.
 fn open_busy(bucket: Arc<dyn Bucket>, directory: &Path, env: &Env) -> Db {
-    let settings = ObjectJournalSettings { replaced_age: Duration::from_secs(20), ..settings() };
+    let age = Duration::from_secs(20);
+    let settings = ObjectJournalSettings { replaced_age: age, ..settings() };
     let bucket_journal = Some(BucketJournal { url: None, settings });
-    let deployment = Deployment { writer_check_ms: 1, bucket_journal, ..deployment(directory) };
+    let mut deployment = Deployment { writer_check_ms: 1, bucket_journal, ..deployment(directory) };
+    // The journal is kept for as long as what earlier states need of the store.
+    deployment.settings.garbage_age = age;
     deployment.open_in(bucket, &Options::default(), Functions::default(), env.clone()).expect("opens")
 }
 
