@@ -1,11 +1,12 @@
 //! `serve`: a part of databases for other machines, until a signal.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use terrane_base::env::Env;
+use terrane_base::env::{Env, Joiner};
 use terrane_remote::Bucket;
 use terrane_remote::bucket::{DirectoryBucket, LogBucket, LogSettings};
 use terrane_remote::grpc::{Limits, Report, Server, ServerSettings, TlsFiles, Token};
@@ -19,6 +20,8 @@ use crate::text;
 const TURN: Duration = Duration::from_millis(50);
 /// Turns between two looks whether the log is idle.
 const IDLE_TURNS: u64 = 20;
+/// Time until the same line is printed again.
+const TELL_AGAIN: Duration = Duration::from_secs(60);
 
 /// Serves a part.
 pub(super) fn run(command: &Serve, out: &mut dyn Write) -> Result<(), Failure> {
@@ -52,18 +55,13 @@ fn serve(
     let server = Server::start(bucket, &settings, &env)?;
     assert_eq!(server.metrics_address().is_some(), service.metrics.is_some(), "each address is listened on");
     announce(service, (what, &settings), &server, out)?;
-    let mut told = String::new();
-    for turn in 0u64.. {
-        // Acquire: pairs with the store of the thread that waits for signals.
-        if stop.load(Ordering::Acquire) {
-            break;
-        }
+    let keeper = log.as_ref().map(|log| keep(log, &stop, &env)).transpose()?;
+    // Acquire: pairs with the store of the thread that waits for signals.
+    while !stop.load(Ordering::Acquire) {
         env.clock.sleep(TURN);
-        if let Some(log) = log.as_ref().filter(|_| turn % IDLE_TURNS == 0) {
-            look_after(log, &mut told);
-        }
     }
     let is_answered = server.stop(service.stop_time);
+    keeper.into_iter().for_each(Joiner::join);
     let _ = log.as_ref().map(LogBucket::mark);
     if !is_answered {
         let seconds = service.stop_time.as_secs();
@@ -74,17 +72,52 @@ fn serve(
     Ok(())
 }
 
-/// Marks a log that is idle, and tells its trouble, each kind once in a row.
-fn look_after(log: &LogBucket, told: &mut String) {
+/// Looks after a log until the stop, by a thread of its own: a device that hangs must not keep the signal
+/// from being seen.
+fn keep(log: &LogBucket, stop: &Arc<AtomicBool>, env: &Env) -> terrane_base::Result<Box<dyn Joiner>> {
+    let (log, stop, clock) = (log.clone(), Arc::clone(stop), env.clock.clone());
+    let keep = move || {
+        let mut told = Told::default();
+        for turn in 0u64.. {
+            // Acquire: as that of the service.
+            if stop.load(Ordering::Acquire) {
+                return;
+            }
+            clock.sleep(TURN);
+            if turn % IDLE_TURNS == 0 {
+                look_after(&log, &mut told, clock.now());
+            }
+        }
+    };
+    env.spawn.spawn("terrane-log-keeper", Box::new(keep))
+}
+
+/// Marks a log that is idle, and tells its trouble.
+fn look_after(log: &LogBucket, told: &mut Told, now: Duration) {
     // A mark that fails loses nothing: the next changes tell.
     let _ = log.mark_if_idle();
     if let Some(error) = log.take_trouble() {
         let line = text::shown(error.to_string().replace('\n', " "));
         assert!(!line.contains('\n'), "one line for each trouble");
-        if line != *told {
+        if told.is_due(&line, now) {
             eprintln!("terrane: {line}");
-            *told = line;
         }
+    }
+}
+
+/// The lines that were told, and when.
+#[derive(Default)]
+struct Told(BTreeMap<String, Duration>);
+
+impl Told {
+    /// Returns true if a line was not told for a while; it counts as told then.
+    fn is_due(&mut self, line: &str, now: Duration) -> bool {
+        self.0.retain(|_, at| *at + TELL_AGAIN > now);
+        let is_due = !self.0.contains_key(line);
+        if is_due {
+            self.0.insert(line.to_owned(), now);
+        }
+        is_due
     }
 }
 
@@ -179,4 +212,18 @@ fn log(report: &Report<'_>) {
         report.text
     );
     eprintln!("terrane: {}", text::shown(line.replace('\n', " ")));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn troubles_that_alternate_are_told_once_in_a_minute_each() {
+        let mut told = Told::default();
+        let lines = (0..150).map(|second| (second, ["a", "b"][second as usize % 2]));
+        let due = lines.filter(|(second, line)| told.is_due(line, Duration::from_secs(*second)));
+        assert_eq!(due.map(|(second, _)| second).collect::<Vec<_>>(), [0, 1, 60, 61, 120, 121]);
+        assert!(told.0.len() <= 2, "old ones are forgotten");
+    }
 }

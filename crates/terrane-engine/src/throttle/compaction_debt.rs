@@ -164,7 +164,7 @@ impl<'e> WriteControl<'e> {
         control: &Arc<JobControl>,
     ) -> Option<Sinking<'e>> {
         let from_runs = spec.inputs.iter().filter(|input| matches!(input.place, Place::Run(_)));
-        let bytes: u64 = from_runs.map(|input| stored_bytes(input.extents.iter())).sum();
+        let bytes = stored_bytes(from_runs.flat_map(|input| &input.extents));
         if bytes == 0 {
             return None;
         }
@@ -223,7 +223,8 @@ impl<'e> WriteControl<'e> {
         if !limits.automatic {
             return NONE;
         }
-        let bytes: u64 = tree.runs.iter().map(|run| stored_in(&run.level.totals())).sum();
+        let of_runs = tree.runs.iter().map(|run| stored_in(&run.level.totals()));
+        let bytes = of_runs.fold(0, u64::saturating_add);
         let bytes = (self.throttle.compaction_debt.brought(bytes)
             + self.throttle.compaction_debt.moved(table.id))
         .max(0.0);
@@ -298,5 +299,11 @@ mod tests {
         throttle.begin_dump(TableId(0), &control, (163_000, 10)).end(&[Arc::new(meta.clone())]);
         let brought = throttle.compaction_debt.brought(stored_bytes([&meta].into_iter()));
         assert!((brought - 163_000.0).abs() < 2_000.0, "{brought} bytes of 163,000 count");
+
+        // The numbers of a hostile file.
+        let values = Reference { bytes: u64::MAX / 2 + 1, ..values };
+        let section = ReferenceSection { part: Handle::default(), list: vec![values] };
+        let hostile = ExtentMeta { references: Some(Box::new(section)), ..meta };
+        assert_eq!(stored_bytes([&hostile, &hostile].into_iter()), u64::MAX);
     }
 }

@@ -111,8 +111,8 @@ pub trait Bucket: Send + Sync + Debug {
         false
     }
 
-    /// Returns true if the bucket has so many objects that those which are needed no more should go at once,
-    /// as far as the last answers said.
+    /// Returns true if the bucket has so many objects, or so little space, that those which are needed no
+    /// more should go at once, as far as the last answers said.
     fn is_crowded(&self) -> bool {
         false
     }

@@ -77,6 +77,11 @@ impl Opening<'_> {
         let restored = self.journals.restore(&fence.before, &opened.state, disk, dir)?;
         forget_lost_history(&opened, request)?;
         let log = ObjectCommitLog::open(self.journals.clone(), &fence, restored, self.settings, request.env)?;
+        if log.is_crowded() {
+            // What the directory has and no object has comes next, and a service that is full would refuse
+            // it. Where nothing can go that says so.
+            let _ = log.collect_garbage();
+        }
         Ok((opened, Arc::new(log)))
     }
 

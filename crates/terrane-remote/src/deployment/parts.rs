@@ -60,7 +60,9 @@ impl BucketParts {
             let is_due = clock.now() >= next;
             // Only space is at stake: the next pass goes on. The journal first: its service may be short of
             // room, and the bucket of the store slow. A service that is crowded does not wait for a minute.
-            if let Some(log) = log.as_ref().and_then(Weak::upgrade).filter(|log| is_due || log.is_crowded()) {
+            if let Some(log) =
+                log.as_ref().and_then(Weak::upgrade).filter(|log| is_due || log.is_trim_urgent())
+            {
                 let _ = log.collect_garbage();
             }
             if !is_due {

@@ -16,7 +16,7 @@ use std::time::Duration;
 use bytes::{Bytes, BytesMut};
 use futures_util::{StreamExt, TryStreamExt, stream};
 use terrane_base::env::Env;
-use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::{Error, Kind, Result};
 use tokio::sync::OnceCell;
 use tonic::metadata::AsciiMetadataValue;
@@ -203,23 +203,14 @@ struct Client<C = Channel> {
     known: OnceCell<Known>,
     /// What the last answer to a creation of the call that lasts said.
     is_crowded: AtomicBool,
-    /// The server did not know the call that lasts, whatever its first answer said.
-    has_no_stream: AtomicBool,
+    /// Until when no such call is begun, in microseconds of the clock: the server refused one.
+    no_stream_until: AtomicU64,
 }
 
 impl<C> Client<C> {
     fn new(url: &str, service: StorageClient<C>, token: Option<AsciiMetadataValue>, env: Env) -> Client<C> {
-        let (known, is_crowded, has_no_stream) = Default::default();
-        Client { url: url.to_owned(), service, token, env, known, is_crowded, has_no_stream }
-    }
-}
-
-impl<C> Client<C> {
-    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
-    fn streaming(&self, bytes: u64) -> Option<&Known> {
-        // Relaxed: see where it is stored.
-        let known = self.known.get().filter(|_| !self.has_no_stream.load(Ordering::Relaxed));
-        known.filter(|known| bytes <= known.streamed_bytes_max)
+        let (known, is_crowded, no_stream_until) = Default::default();
+        Client { url: url.to_owned(), service, token, env, known, is_crowded, no_stream_until }
     }
 }
 

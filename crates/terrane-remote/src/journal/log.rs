@@ -62,6 +62,8 @@ pub(super) struct State {
     trimmed: SegmentId,
     /// Objects that are there, each with the first number that it says is needed, ascending.
     pub(super) announced: VecDeque<(u64, u64)>,
+    /// What the newest object said is needed when garbage of a crowded bucket was collected last.
+    pub(super) collected: u64,
     failed: Option<terrane_base::Error>,
     /// The uploader waits for work.
     is_idle: bool,
@@ -126,6 +128,7 @@ impl ObjectCommitLog {
             objects,
             trimmed,
             announced: VecDeque::from([(header.number, header.first)]),
+            collected: 0,
             failed: None,
             is_idle: false,
             is_stopping: false,

@@ -14,7 +14,7 @@ use super::ObjectCommitLog;
 use super::chain::is_fence;
 
 /// As many as `garbage_objects_max`, in a bucket that is crowded.
-const CROWDED_MAX: usize = 1000;
+const CROWDED_MAX: usize = 100;
 
 /// The number below which objects go because more than `most` lie below `needed`: half as many stay. 0 if
 /// there are not so many.
@@ -31,6 +31,16 @@ impl ObjectCommitLog {
         self.shared.folder.objects.bucket.is_crowded()
     }
 
+    /// Returns true if the bucket is crowded and objects may have become garbage since the last collection
+    /// that found it so. What is needed stays, and a list of it in vain would cost as much.
+    #[must_use]
+    pub fn is_trim_urgent(&self) -> bool {
+        self.is_crowded() && {
+            let state = self.shared.state.lock();
+            state.announced.back().is_some_and(|(_, first)| *first > state.collected)
+        }
+    }
+
     /// Deletes what may go; returns how many objects.
     ///
     /// # Errors
@@ -44,14 +54,18 @@ impl ObjectCommitLog {
         };
         let newest = shared.state.lock().announced.back().map_or(0, |(_, first)| *first);
         let most = shared.settings.garbage_objects_max;
-        let most = if self.is_crowded() { most.min(CROWDED_MAX) } else { most };
+        let is_crowded = self.is_crowded();
+        let most = if is_crowded { most.min(CROWDED_MAX) } else { most };
         let needed = if terrane_base::planted!(TrimByCountOnly) { u64::MAX } else { newest };
         let too_many = beyond(&listed, needed, most);
         let mut state = shared.state.lock();
+        debug_assert!(state.collected <= newest, "what is needed begins later and later");
+        let collected = if is_crowded { newest } else { state.collected };
         let old = state.announced.iter().filter(|(number, _)| is_old(*number)).map(|(_, first)| *first).max();
         // What is below `too_many` the newest object needs no more, whatever those before it said.
         let needed_from = old.unwrap_or(0).max(too_many);
         if needed_from == 0 {
+            state.collected = collected;
             return Ok(0);
         }
         state.announced.retain(|(_, first)| *first >= needed_from);
@@ -69,6 +83,7 @@ impl ObjectCommitLog {
         if !gone.is_empty() {
             shared.folder.objects.bucket.delete(&gone)?;
         }
+        shared.state.lock().collected = collected;
         Ok(gone.len())
     }
 }

@@ -28,9 +28,9 @@ const ROWS_AHEAD_MAX: u32 = 512;
 const ROWS_AHEAD_GROWTH: u32 = 2;
 /// Bytes of values of a look ahead, at first; it ends once its values have more.
 const BYTES_AHEAD_MIN: u64 = 64 << 10;
-/// A later look ahead has the bytes of all before it, divided by this, if that is more. So a scan that ends
-/// has read half of what it used for nothing, at most. A long value costs its transfer and its
-/// decompression; more of them at once make neither cheaper.
+/// A later look ahead has the bytes of all before it, divided by this, if that is more. So beyond the first
+/// ones a scan that ends has read about half of what it used for nothing. A long value costs its transfer and
+/// its decompression; more of them at once make neither cheaper.
 const BYTES_AHEAD_DIVISOR: u64 = 2;
 
 /// What a scan follows pointers with.

@@ -20,6 +20,19 @@ use super::write::Change;
 const COPIED_BYTES: u64 = 4 << 20;
 
 impl Shared {
+    /// Deletes objects; their files stay.
+    pub(super) fn delete_some(&self, names: &[String]) -> Result<()> {
+        let queued = self.push(Change::Delete(names.to_vec()));
+        self.wait(&queued).map(drop)
+    }
+
+    /// Removes what can go behind a deletion, which is durable: what fails here, a later call does.
+    pub(super) fn clean_after_deletion(&self) {
+        if let Err(error) = self.clean() {
+            self.note(error.context("files of the log whose objects are gone stay"));
+        }
+    }
+
     /// Removes what can go, unless another thread does.
     ///
     /// # Errors
@@ -28,18 +41,24 @@ impl Shared {
         let Some(mut cleaning) = self.cleaning.try_lock() else { return Ok(()) };
         cleaning.clone().map_or(Ok(()), Err)?;
         loop {
-            let written = self.writer.lock().number();
+            let (written, room) = {
+                let writer = self.writer.lock();
+                (writer.number(), writer.room())
+            };
             let (front, is_wasteful) = {
                 let index = self.index.lock();
                 (index.front(written), index.is_wasteful(4 * self.settings.file_bytes))
             };
             let Some((number, used)) = front else { return Ok(()) };
             // Relaxed: see where it is stored.
-            let is_short = self.is_full.load(Ordering::Relaxed) && used.live * 2 <= used.bytes;
+            let is_full = self.is_full.load(Ordering::Relaxed);
             if used.objects == 0 || terrane_base::planted!(DropLiveObjects) {
                 self.remove_file(number, &mut cleaning)?;
-            } else if is_wasteful || is_short {
-                self.empty_file(number)?;
+            } else if is_full && used.live <= room && used.live * 2 <= used.bytes {
+                // The removal that follows frees more than the copies take of what is kept for deletions.
+                self.empty_file(number, true)?;
+            } else if is_wasteful && !is_full {
+                self.empty_file(number, false)?;
             } else {
                 return Ok(());
             }
@@ -76,11 +95,11 @@ impl Shared {
     }
 
     /// Copies the objects of a file to the end of the log.
-    fn empty_file(&self, number: u64) -> Result<()> {
+    fn empty_file(&self, number: u64, takes_reserve: bool) -> Result<()> {
         let file = self.disk.open(&self.dir.join(record::file_name(number)), OpenMode::Read, false)?;
         let (mut queued, mut bytes) = (Vec::new(), 0);
         for (name, object) in self.objects_in(number) {
-            let change = self.copy(&*file, name, object)?;
+            let change = self.copy(&*file, (name, object), takes_reserve)?;
             bytes += object.len;
             queued.push(self.push(change));
             if bytes >= COPIED_BYTES {
@@ -92,7 +111,7 @@ impl Shared {
     }
 
     /// The copy of an object that lies in `file`.
-    fn copy(&self, file: &dyn File, name: String, object: Object) -> Result<Change> {
+    fn copy(&self, file: &dyn File, (name, object): (String, Object), takes_reserve: bool) -> Result<Change> {
         let mut bytes = vec![0; object.len as usize];
         let is_read = match file.read_at(object.at, &mut bytes) {
             Ok(()) => true,
@@ -107,6 +126,6 @@ impl Shared {
             self.note(Error::corrupt(text).at(file.path().display().to_string(), object.at));
         }
         let is_damaged = object.is_damaged || is_found;
-        Ok(Change::Copy { name, object, is_damaged, checksum, bytes: bytes.into() })
+        Ok(Change::Copy { name, object, is_damaged, checksum, bytes: bytes.into(), takes_reserve })
     }
 }

@@ -91,6 +91,11 @@ impl Writer {
         self.current.as_ref().is_some_and(|current| current.at + bytes + reserved <= current.bytes)
     }
 
+    /// Bytes that are left in the last file.
+    pub(super) fn room(&self) -> u64 {
+        self.current.as_ref().map_or(0, |current| current.bytes.saturating_sub(current.at))
+    }
+
     /// The time of a change that is made at `now`.
     pub(super) fn time(&mut self, now: u64) -> u64 {
         let is_small = self.modified.saturating_sub(now) <= STEP_BACK_MAX;

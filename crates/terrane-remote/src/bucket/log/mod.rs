@@ -51,9 +51,8 @@ pub struct LogSettings {
     /// Bytes of a file; one with a longer object has more. Default 64 MiB.
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
-    /// over, and can then trim if its directory has no commit that was refused. From half of them on writers
-    /// are asked to trim all that is needed no more. Each takes about 150 bytes of memory. Default 3,900,000,
-    /// which is also the most for one folder.
+    /// over, and trims. From half of them on writers are asked to trim all that is needed no more. Each takes
+    /// about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
     pub objects_max: usize,
 }
 
@@ -64,9 +63,15 @@ impl Default for LogSettings {
 }
 
 impl LogSettings {
-    /// Bytes of a file that creations leave free, so that objects can be deleted where the device is full.
+    /// Bytes of a file that creations leave free, so that objects can be deleted where the device is full:
+    /// the names of as many small objects as a file has take about as much.
     fn reserved_bytes(&self) -> u64 {
-        (self.file_bytes / 16).min(1 << 20)
+        self.file_bytes / 8
+    }
+
+    /// Bytes of these that deletions leave free, too: copies of what stays of a file, which can go then.
+    fn copies_bytes(&self) -> u64 {
+        self.reserved_bytes() / 16
     }
 
     fn check(&self) -> Result<()> {
@@ -224,7 +229,8 @@ impl Shared {
 
     fn note(&self, error: Error) {
         tracing::warn!(target: "terrane::log", %error, "trouble of a log");
-        *self.trouble.lock() = Some(error);
+        // An operator gets the first one, and traces have the others: what follows from it says less.
+        self.trouble.lock().get_or_insert(error);
     }
 
     fn check_create(&self, name: &str, parts: &[Bytes]) -> Result<()> {
@@ -249,7 +255,9 @@ impl Bucket for LogBucket {
     }
 
     fn is_crowded(&self) -> bool {
-        self.0.index.lock().objects.len() >= self.0.settings.objects_max / 2
+        // Relaxed: it only decides how soon writers trim.
+        let is_full = self.0.is_full.load(Ordering::Relaxed);
+        is_full || self.0.index.lock().objects.len() >= self.0.settings.objects_max / 2
     }
 
     fn is_failed(&self) -> bool {
@@ -300,14 +308,19 @@ impl Bucket for LogBucket {
 
     fn delete(&self, names: &[String]) -> Result<()> {
         names.iter().try_for_each(|name| names::check(name))?;
-        for some in names.chunks(write::NAMES_MAX) {
-            let queued = self.0.push(Change::Delete(some.to_vec()));
-            self.0.wait(&queued)?;
+        // In a small file there is room for few names.
+        let most = (self.0.settings.copies_bytes() as usize / 128).clamp(16, write::NAMES_MAX);
+        for some in names.chunks(most) {
+            match self.0.delete_some(some) {
+                // What went before may have emptied a file.
+                Err(error) if error.kind() == Kind::Full => {
+                    self.0.clean_after_deletion();
+                    self.0.delete_some(some)?;
+                }
+                deleted => deleted?,
+            }
         }
-        // The deletion is durable. What the cleaning could not do, a later one does.
-        if let Err(error) = self.0.clean() {
-            self.0.note(error.context("files of the log whose objects are gone stay"));
-        }
+        self.0.clean_after_deletion();
         Ok(())
     }
 }

@@ -27,6 +27,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
     disk.create_dir(dir)?;
     let lock = disk.lock(&dir.join(LOCK))?;
     let numbers = numbers(&*disk, dir)?;
+    check_begun(&*disk, dir)?;
     let mut index = Index::default();
     let drawn = env.random.next_u64();
     let mut writer = Writer { log: drawn, next: 1, ..Writer::default() };
@@ -35,8 +36,12 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
         let is_last = Some(number) == numbers.last();
         before = Some(read_file(&*disk, dir, *number, is_last, before, (&mut index, &mut writer))?);
     }
+    let mut is_full = false;
     if let Some((header, end)) = before {
         go_on(&*disk, dir, &header, &end, settings, &mut writer)?;
+        // Near the end of a file it is unknown whether there is space for the next one. If there is none,
+        // what is needed no more has to go before a writer creates anything.
+        is_full = !writer.has_room(2 * settings.reserved_bytes(), 0);
     }
     let url = format!("log://{}", dir.display());
     Ok(Shared {
@@ -51,7 +56,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
         written: Condvar::new(),
         writer: Mutex::new(writer),
         cleaning: Mutex::default(),
-        is_full: AtomicBool::new(false),
+        is_full: AtomicBool::new(is_full),
         has_failed: AtomicBool::new(false),
         trouble: Mutex::default(),
         _lock: lock,
@@ -83,6 +88,28 @@ fn numbers(disk: &dyn Disk, dir: &Path) -> Result<BTreeSet<u64>> {
         }
         None => Ok(numbers),
     }
+}
+
+/// Refuses a file without its name that has records: they go into a file behind its rename, so the rename was
+/// lost although a sync of the directory had confirmed it.
+fn check_begun(disk: &dyn Disk, dir: &Path) -> Result<()> {
+    let path = dir.join(NEW);
+    if !disk.exists(&path)? {
+        return Ok(());
+    }
+    let mut reading = Reading::new(disk.open(&path, OpenMode::Read, false)?)?;
+    let header = match reading.file_header() {
+        // It was never begun.
+        Err(error) if [Kind::Corrupt, Kind::Invalid].contains(&error.kind()) => return Ok(()),
+        header => header?,
+    };
+    let end = reading.records(&header, true, &mut |_, _, _| Ok(()))?;
+    if end.next > header.first {
+        let name = record::file_name(header.number);
+        let text = format!("a file of the log with records has lost its name: give it the name {name}");
+        return Err(Error::corrupt(text).at(path.display().to_string(), end.at));
+    }
+    Ok(())
 }
 
 /// Reads a file behind the one before.

@@ -40,6 +40,8 @@ pub(super) enum Change {
         is_damaged: bool,
         checksum: u32,
         bytes: Bytes,
+        /// It may lie where creations and deletions leave room.
+        takes_reserve: bool,
     },
     /// The last record shall say that all before it is durable.
     Mark,
@@ -159,12 +161,13 @@ impl Shared {
                 let created = self.add(writer, group, (name, parts), (*len, *checksum))?;
                 return Ok(Ended::Create(created));
             }
-            Change::Copy { name, object, is_damaged, checksum, bytes } => {
+            Change::Copy { name, object, is_damaged, checksum, bytes, takes_reserve } => {
                 let is_there = self.index.lock().objects.get(name) == Some(object);
                 if is_there && !group.deleted.contains(name) {
                     let tag = if *is_damaged { Tag::CopyDamaged } else { Tag::Copy };
                     let object = Object { is_damaged: *is_damaged, checksum: *checksum, ..*object };
-                    self.put(writer, group, (tag, name), object, std::slice::from_ref(bytes))?;
+                    let reserved = if *takes_reserve { 0 } else { self.settings.reserved_bytes() };
+                    self.put(writer, group, (tag, name, reserved), object, std::slice::from_ref(bytes))?;
                 }
             }
             Change::Delete(names) => {
@@ -210,7 +213,9 @@ impl Shared {
         }
         let modified = writer.time(self.env.clock.wall().as_micros() as u64);
         let object = Object { file: 0, at: 0, len, checksum, modified, is_damaged: false };
-        self.put(writer, group, (Tag::Create, name), object, parts)?;
+        // A fence leads to space.
+        let reserved = self.settings.reserved_bytes() / if len <= SHORT_BYTES { 2 } else { 1 };
+        self.put(writer, group, (Tag::Create, name, reserved), object, parts)?;
         Ok(Create::Created)
     }
 
@@ -220,7 +225,7 @@ impl Shared {
         self.commit(writer, group);
         writer.failed.clone().map_or(Ok(()), Err)?;
         let is_marked = writer.marked + 1 == writer.next;
-        let has_room = writer.has_room(padded(Header::front_bytes("")), 0);
+        let has_room = writer.has_room(padded(Header::front_bytes("")), self.settings.copies_bytes());
         // Without room the next file says it: it is begun behind the sync of this one.
         if !is_marked && has_room {
             self.remove(writer, group, &[])?;
@@ -246,19 +251,16 @@ impl Shared {
         }
     }
 
-    /// Adds an object.
+    /// Adds an object; behind it so many bytes stay free in its file.
     fn put(
         &self,
         writer: &mut Writer,
         group: &mut Group,
-        (tag, name): (Tag, &str),
+        (tag, name, reserved): (Tag, &str, u64),
         object: Object,
         parts: &[Bytes],
     ) -> Result<()> {
         let bytes = padded(Header::front_bytes(name) + object.len);
-        // What frees space, or leads to it, has half of what creations leave.
-        let is_for_space = tag != Tag::Create || object.len <= SHORT_BYTES;
-        let reserved = self.settings.reserved_bytes() / if is_for_space { 2 } else { 1 };
         if !writer.has_room(bytes, reserved) {
             self.next_file(writer, group, bytes)?;
         }
@@ -284,7 +286,7 @@ impl Shared {
             is_damaged: false,
         };
         let bytes = padded(Header::front_bytes("") + object.len);
-        if !writer.has_room(bytes, 0) {
+        if !writer.has_room(bytes, self.settings.copies_bytes()) {
             self.next_file(writer, group, bytes)?;
         }
         let header = self.header(writer, Tag::Delete, &object);

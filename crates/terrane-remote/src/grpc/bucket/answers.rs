@@ -26,6 +26,8 @@ use crate::grpc::wire;
 const REPAIRED: u8 = 0x80;
 /// A server that does not know the call of creations.
 const OLD: u8 = 7;
+/// A server that has as many such calls as it takes.
+const BUSY: u8 = 8;
 /// Bytes that are asked for.
 const ASKED: u64 = 1000;
 
@@ -67,6 +69,13 @@ impl Storage for Hostile {
     ) -> Result<Response<Answers<CreateManyAnswer>>, Status> {
         if self.call == OLD {
             return Err(Status::unimplemented("what is that?"));
+        }
+        if self.call == BUSY {
+            return Err(wire::refusal(
+                tonic::Code::ResourceExhausted,
+                Kind::Busy,
+                "there are as many as can be",
+            ));
         }
         Ok(answers(messages(&self.answer)))
     }
@@ -143,7 +152,8 @@ pub fn answer(bytes: &[u8]) {
     });
     if let Err(error) = outcome {
         // The first answer names the version of the protocol, before anything was asked.
-        assert!(error.kind() == Kind::Io || *call == 0 && error.kind() == Kind::Invalid, "{error}");
+        let is_refused = [(0, Kind::Invalid), (BUSY, Kind::Busy)].contains(&(*call, error.kind()));
+        assert!(error.kind() == Kind::Io || is_refused, "{error}");
     }
 }
 
@@ -209,13 +219,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_server_that_became_older_gets_a_call_for_each_creation() {
-        for (call, is_streamed) in [(6, true), (OLD, false)] {
+    fn a_server_that_refuses_the_call_of_creations_gets_one_for_each() {
+        for (call, is_streamed, kind) in
+            [(6, true, Kind::Io), (OLD, false, Kind::Io), (BUSY, false, Kind::Busy)]
+        {
             let (client, what) = client_of(call, &[]);
             block_on(client.known(&what)).expect("it says that it knows the call");
             assert!(client.streaming(1).is_some(), "as it says");
             let error = block_on(streamed(&client)).expect_err("nothing was answered");
-            assert_eq!(error.kind(), Kind::Io, "it is tried again: {error}");
+            assert_eq!(error.kind(), kind, "it is tried again: {error}");
             assert_eq!(client.streaming(1).is_some(), is_streamed, "server {call}");
         }
     }

@@ -8,6 +8,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::stream;
@@ -18,7 +19,7 @@ use tokio::runtime::Handle;
 use tokio::sync::{Notify, mpsc, oneshot};
 use tonic::Code;
 
-use super::{Call, Client};
+use super::{Call, Client, Known};
 use crate::bucket::{Create, names, tasks};
 use crate::grpc::messages::create_answer::Outcome;
 use crate::grpc::messages::{CreateManyAnswer, CreateManyPart, ObjectHead};
@@ -28,6 +29,11 @@ use crate::grpc::wire::{self, Transport};
 const CREATIONS_MAX: usize = 32;
 /// Most bytes of objects under way.
 const BYTES_MAX: u64 = 32 << 20;
+
+/// How long creations have calls of their own behind a refusal: by a server that does not know the call, and
+/// by one that has too many.
+const OLDER_TIME: Duration = Duration::from_secs(300);
+const BUSY_TIME: Duration = Duration::from_secs(5);
 
 /// What an answer says: the outcome, or the kind and the text of an error.
 type Answered = std::result::Result<Create, (Kind, String)>;
@@ -69,6 +75,25 @@ pub(super) struct Creation {
     call: Arc<CreationStream>,
     answered: oneshot::Receiver<Answered>,
     is_ended: bool,
+}
+
+impl<C> Client<C> {
+    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
+    pub(super) fn streaming(&self, bytes: u64) -> Option<&Known> {
+        // Relaxed: see where it is stored.
+        let is_refused =
+            self.env.clock.now().as_micros() < self.no_stream_until.load(Ordering::Relaxed).into();
+        let known = self.known.get().filter(|_| !is_refused);
+        known.filter(|known| bytes <= known.streamed_bytes_max)
+    }
+
+    /// Each creation has a call of its own for this time.
+    fn stream_nothing_for(&self, time: Duration) {
+        debug_assert!(!time.is_zero(), "the next creation would be refused as well");
+        let until = self.env.clock.now() + time;
+        // Relaxed: only calls are spared.
+        self.no_stream_until.store(until.as_micros() as u64, Ordering::Relaxed);
+    }
 }
 
 impl Creations {
@@ -214,12 +239,16 @@ pub(super) async fn exchange<C: Transport>(
         // Refused at the gate: no creation began, and the kind of a refusal counts for all of them.
         Err(status) => {
             if status.code() == Code::Unimplemented {
-                // An older program serves the bucket now. Relaxed: only calls are spared.
-                client.has_no_stream.store(true, Ordering::Relaxed);
+                // An older program serves the bucket now.
+                client.stream_nothing_for(OLDER_TIME);
                 // Not final: each creation has a call of its own from now on.
                 return (Kind::Io, "the server is older now, and has no call of creations".to_owned());
             }
             let error = wire::error(&status, "create objects in", &client.url);
+            if error.kind() == Kind::Busy {
+                // Other clients have all such calls that the server takes.
+                client.stream_nothing_for(BUSY_TIME);
+            }
             return (error.kind(), error.to_string());
         }
     };

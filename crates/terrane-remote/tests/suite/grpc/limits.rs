@@ -111,9 +111,11 @@ impl Gated {
 
     /// Waits until so many creations have begun.
     fn wait(begun: &AtomicUsize, count: usize) {
-        while begun.load(Ordering::SeqCst) < count {
-            std::thread::yield_now();
-        }
+        let has_begun = (0..LONG.as_millis()).any(|_| {
+            Env::real().clock.sleep(Duration::from_millis(1));
+            begun.load(Ordering::SeqCst) >= count
+        });
+        assert!(has_begun, "creations begin");
     }
 }
 
@@ -243,9 +245,12 @@ fn creations_that_wait_for_room_keep_no_other_call_of_their_connection_away() {
         |bucket: &GrpcBucket, name: &str, len: usize| bucket.begin_create(name, vec![vec![7; len].into()]);
     let mut running = vec![begin(&first, "db/a", 8 << 20), begin(&first, "db/b", 8 << 20)];
     Gated::wait(&begun, 1);
-    while !server.metrics_text().contains("terrane_service_bytes_in_flight 16777216\n") {
-        std::thread::yield_now();
-    }
+    let is_full = || server.metrics_text().contains("terrane_service_bytes_in_flight 16777216\n");
+    let is_taken = (0..LONG.as_millis()).any(|_| {
+        Env::real().clock.sleep(Duration::from_millis(1));
+        is_full()
+    });
+    assert!(is_taken, "the first client takes all the room");
     // Much more than may be under way on a connection.
     running.extend((0..20).map(|number| begin(&second, &format!("db/{number}"), 100_000)));
     for _ in 0..50 {
@@ -261,7 +266,7 @@ fn creations_that_wait_for_room_keep_no_other_call_of_their_connection_away() {
 #[test]
 fn a_call_of_creations_ends_when_nothing_comes_and_is_begun_again() {
     let server = start(crate::support::object_log(), |settings| {
-        settings.limits.call_time_max = Duration::from_millis(100);
+        settings.limits.call_time_max = Duration::from_secs(1);
     });
     let bucket = retrying_grpc(connect(server.address()));
     bucket.list("db", None).expect("it knows the bucket");
@@ -292,9 +297,11 @@ fn a_stop_answers_what_runs() {
     std::thread::scope(|scope| {
         let stop = scope.spawn(move || server.stop(LONG));
         // The address is free as soon as no new connection is taken.
-        while TcpStream::connect(address).is_ok() {
-            std::thread::yield_now();
-        }
+        let is_free = (0..LONG.as_millis()).any(|_| {
+            Env::real().clock.sleep(Duration::from_millis(1));
+            TcpStream::connect(address).is_err()
+        });
+        assert!(is_free, "a service that stops takes no connection");
         drop(closed);
         assert_eq!(running.wait().expect("it is answered"), Create::Created);
         assert!(stop.join().expect("no panic"), "everything was answered");

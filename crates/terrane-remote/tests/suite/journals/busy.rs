@@ -20,6 +20,7 @@ enum Calls {
     ListsOf(&'static str),
     CreationsIn(&'static str),
     ReadsOf(String),
+    Looks,
 }
 
 impl<F> BusyBucket<F> {
@@ -30,6 +31,11 @@ impl<F> BusyBucket<F> {
     /// In front of creations in the folder.
     pub(crate) fn at_creations(inner: Arc<dyn Bucket>, folder: &'static str, work: F) -> BusyBucket<F> {
         BusyBucket { inner, calls: Calls::CreationsIn(folder), work }
+    }
+
+    /// In front of looks whether the bucket is crowded.
+    pub(crate) fn at_looks(inner: Arc<dyn Bucket>, work: F) -> BusyBucket<F> {
+        BusyBucket { inner, calls: Calls::Looks, work }
     }
 
     /// In front of reads of the object.
@@ -77,5 +83,12 @@ impl<F: Fn() + Send + Sync> Bucket for BusyBucket<F> {
 
     fn delete(&self, names: &[String]) -> Result<()> {
         self.inner.delete(names)
+    }
+
+    fn is_crowded(&self) -> bool {
+        if matches!(self.calls, Calls::Looks) {
+            (self.work)();
+        }
+        self.inner.is_crowded()
     }
 }

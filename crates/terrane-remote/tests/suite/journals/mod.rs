@@ -265,7 +265,7 @@ fn lost_answers_and_faults_lose_nothing() {
 #[test]
 fn objects_go_by_their_count_before_they_are_old() {
     for (garbage_objects_max, objects_max, kept) in
-        [(20, 4000, 11), (100_000, 4000, 1200), (100_000, 2000, 501)]
+        [(20, 4000, 11), (100_000, 4000, 1200), (100_000, 2000, 51)]
     {
         let (env, _) = env();
         let disk = Arc::new(terrane_device::MemDisk::new());

@@ -120,6 +120,27 @@ fn missing_and_foreign_files_are_named() {
     open(&one).expect("the lock is free again");
 }
 
+/// The system lost a rename that it had confirmed: a silent end of the log in front of it would lose commits.
+#[test]
+fn a_file_with_records_that_lost_its_name_is_told() {
+    let (disk, _) = filled(40);
+    let (killed, begun) = (on(disk.kill()), dir().join("begun.new"));
+    let names = killed.list(dir()).expect("lists");
+    let last = names.iter().filter(|name| name.ends_with(".log")).max().expect("several files");
+    killed.rename(&dir().join(last), &begun).expect("there");
+    let message = refused(open(&killed), Kind::Corrupt);
+    assert!(message.contains("begun.new") && message.contains(last.as_str()), "{message}");
+    killed.rename(&begun, &dir().join(last)).expect("there");
+    check(&open(&killed).expect("opens"), 0..40);
+    // One that was begun, and got no record.
+    for bytes in [&b""[..], &[7; 100]] {
+        let file = killed.open(&begun, OpenMode::Create, false).expect("new");
+        file.write_at(0, bytes).expect("writes");
+        check(&open(&killed).expect("opens"), 0..40);
+        killed.remove(&begun).expect("there");
+    }
+}
+
 #[test]
 fn a_directory_has_a_log_or_a_bucket_of_files() {
     use terrane_remote::bucket::DirectoryBucket;

@@ -198,6 +198,28 @@ fn trims_free_the_space_of_a_full_device() {
     assert_eq!(log.get(&name(180), 8000).expect("it stays"), pattern(8000, 180));
 }
 
+/// The names of many small objects take a good part of the space of these. Those of a journal are about so
+/// short at least.
+#[test]
+fn trims_of_small_objects_free_the_space_of_a_full_device() {
+    let disk = MemDisk::new();
+    let settings = LogSettings { file_bytes: 1 << 20, ..LogSettings::default() };
+    let log = LogBucket::open(on(disk.clone()), dir(), settings, Env::real()).expect("opens");
+    let name = |number: u64| format!("terrane/journal/{number:020}");
+    let create = |number: u64| log.create(&name(number), &pattern(200, number));
+    log.create("terrane/journal/fence", &[7; 128]).expect("created");
+    (0..3500).for_each(|number| _ = create(number).expect("created"));
+    disk.set_capacity(disk.used_bytes());
+    let full = (3500..9000).find(|number| create(*number).is_err()).expect("the device is full");
+    let names: Vec<String> = (0..full - 100).map(name).collect();
+    log.delete(&names).expect("deletions have room, and make some");
+    for number in full..full + 2000 {
+        create(number).expect("there is room, although the device has not grown");
+    }
+    assert_eq!(log.get("terrane/journal/fence", 128).expect("it stays"), [7; 128][..]);
+    assert_eq!(log.get(&name(full - 50), 200).expect("it stays"), pattern(200, full - 50));
+}
+
 /// A file that has its name already is the next one, whatever else fails: no record goes into the one before.
 #[test]
 fn no_record_goes_into_a_file_behind_which_another_one_was_begun() {
