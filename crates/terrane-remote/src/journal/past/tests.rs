@@ -1,9 +1,17 @@
 //! What is before an object, and which states of the manifest a journal that was cut has all of.
 
+use std::sync::Arc;
+
+use terrane_base::Functions;
+use terrane_base::env::Env;
+use terrane_base::options::Options;
+use terrane_device::MemDisk;
 use terrane_format::journal_object::JournalTag;
 use terrane_format::manifest::{DatabaseId, Edit, EditOp, SegmentSpec};
 
 use super::*;
+use crate::bucket::MemoryBucket;
+use crate::{Bucket, BucketJournal, Deployment, ManifestFolder, ObjectJournalSettings};
 
 fn before(objects: &[(u64, bool)], number: u64) -> Option<u64> {
     let sizes = objects.iter().map(|(number, is_fence)| (*number, if *is_fence { 128 } else { 500 }));
@@ -67,4 +75,48 @@ fn a_state_needs_each_segment_that_it_lists() {
     // All of it is flushed, and it was deleted: a replay would miss it all the same.
     assert!(!has_all(&journal, 4..=6, 100));
     assert!(has_all(&journal, 6..=6, 0), "the segment before is there, so all behind it is");
+}
+
+/// The last commit that the journal has for a state, and the announcement before which it ends.
+fn end_of(journal: &PastJournal, state: &State) -> (u64, Option<u64>) {
+    let (disk, dir) = (MemDisk::new(), Path::new("/journal"));
+    disk.create_dir(dir).expect("new");
+    journal.write_segments(state, &disk, dir).expect("writes");
+    let last = journal.last_commit(state, (&disk, dir), Until::END).expect("reads");
+    (last.0, journal.open_mark(state, (&disk, dir)).expect("reads").map(|mark| mark.0))
+}
+
+#[test]
+fn commits_end_before_extents_that_a_manifest_does_not_decide() {
+    let root = tempfile::tempdir().expect("a temporary directory");
+    let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
+    let journal = BucketJournal { url: None, settings: ObjectJournalSettings::default() };
+    let mut deployment = Deployment::new(root.path().join("journal"), "memory:");
+    (deployment.bucket_journal, deployment.settings.probe) = (Some(journal), false);
+    let opened =
+        deployment.open_in(bucket.clone(), &Options::default(), Functions::default(), Env::real());
+    let writer = opened.expect("opens");
+    let put = |key: u8| writer.put([key], "value").expect("puts");
+    (0..9).for_each(|key| _ = put(key));
+    let loaded = writer.bulk_load(writer.default_table(), [("loaded", "value")]).expect("loads");
+    assert_eq!(loaded.seq.0, 10);
+    (0..5).for_each(|key| _ = put(key));
+    writer.sync().expect("syncs");
+    let prefix = &deployment.prefix;
+    let folder = JournalFolder::new(bucket.clone(), prefix).expect("a prefix");
+    let journal = folder.past().expect("reads").expect("there is a journal");
+    let manifest = ManifestFolder::new(bucket, prefix).and_then(|folder| folder.past());
+    let mut ends = Vec::new();
+    let walked = manifest.expect("reads").expect("there is a manifest").walk(&mut |found, _| {
+        let state = found.state.as_ref().filter(|state| !state.segments.is_empty());
+        ends.extend(state.map(|state| end_of(&journal, state)));
+        if let Some(state) = state.filter(|state| state.last_seq() < loaded.seq) {
+            let void = Edit { ops: vec![EditOp::VoidMark { seq: loaded.seq }] };
+            assert_eq!(end_of(&journal, &state.apply(&void)?), (15, None), "it says that they never came");
+        }
+        Ok(true)
+    });
+    walked.expect("reads");
+    ends.dedup();
+    assert_eq!(ends, [(9, Some(10)), (15, None)], "before the load, and with it");
 }
