@@ -23,20 +23,37 @@ const KILLS_A_WRITER: u64 = 5;
 /// the one before for a moment.
 const STARTS_MAX: u32 = 200;
 
+/// A service; it is killed where a test fails, too.
+struct Running(Child);
+
+impl Running {
+    fn kill(&mut self) {
+        // One that has ended is only waited for.
+        let _ = self.0.kill();
+        self.0.wait().unwrap();
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
 /// The service at an address, where port 0 is a free one; its address.
-fn serve(shell: &Shell, address: &str) -> (Child, String) {
+fn serve(shell: &Shell, address: &str) -> (Running, String) {
     let line = format!("serve journal --directory journals --listen {address}");
     for _ in 0..STARTS_MAX {
         let mut command = shell.command(&line);
         let command = command.env_remove("TERRANE_TOKEN").env_remove("TERRANE_TOKEN_FILE");
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut child = Running(command.stdout(Stdio::piped()).spawn().unwrap());
         let mut said = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut said).unwrap();
+        BufReader::new(child.0.stdout.take().unwrap()).read_line(&mut said).unwrap();
         if let Some((_, rest)) = said.split_once("grpc://") {
             return (child, rest.split_once(": ").unwrap().0.to_owned());
         }
         assert!(said.is_empty(), "{said:?} is no line of a service");
-        child.wait().unwrap();
+        child.0.wait().unwrap();
         Env::real().clock.sleep(Duration::from_millis(50));
     }
     panic!("{line}: did not start");
@@ -114,8 +131,7 @@ fn a_service_that_is_killed_loses_nothing_that_was_acknowledged() {
                     clock.sleep(Duration::from_millis(1));
                 }
                 clock.sleep(Duration::from_micros(rng.next_u64() % 30_000));
-                service.kill().unwrap();
-                service.wait().unwrap();
+                service.kill();
                 (service, _) = serve(&shell, &address);
             }
             stop.store(true, Ordering::Release);
@@ -125,7 +141,5 @@ fn a_service_that_is_killed_loses_nothing_that_was_acknowledged() {
     let last = deployment(&shell, &address, 1000).open().expect("opens with an empty directory");
     check(&last, &acknowledged);
     assert!(last.check(&mut |_, _| ()).expect("reads").findings.is_empty());
-    drop(last);
-    service.kill().unwrap();
-    service.wait().unwrap();
+    drop((last, service));
 }

@@ -38,6 +38,10 @@ impl Bucket for Closed {
         self.inner.url()
     }
 
+    fn syncs_groups(&self) -> bool {
+        true
+    }
+
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> crate::Pending<crate::Create> {
         drop(self.gate.lock());
         self.inner.begin_create(name, parts)
@@ -240,6 +244,32 @@ fn what_the_server_holds_of_a_call_of_creations_is_bounded() {
     drop(closed);
     let count = raw.runtime.block_on(created).expect("no panic").expect("the call ends as its client asked");
     assert_eq!(count, 100);
+}
+
+/// Its calls do not end. Those of other clients are refused, but not what they create.
+#[test]
+fn a_client_that_has_all_calls_of_creations_keeps_no_creation_of_others_away() {
+    let raw = Raw::new();
+    let begin = |number: usize| {
+        let parts = vec![part(1, Some((&format!("db/{number}"), 1)), b"x")];
+        let parts = futures_util::StreamExt::chain(stream::iter(parts), stream::pending());
+        let begun = async {
+            let mut answers = raw.client.clone().create_many(raw.right(parts)).await?.into_inner();
+            answers.message().await.map(|answer| (answers, answer.is_some()))
+        };
+        raw.runtime.block_on(begun).expect("there is a call for it")
+    };
+    let all = super::Limits::default().connections_max;
+    let held: Vec<_> = (0..all).map(begin).collect();
+    assert!(held.iter().all(|(_, is_created)| *is_created));
+    let url = format!("grpc://{}", raw.server.address());
+    let other = super::GrpcBucket::new(&url, super::GrpcBucketSettings::default(), Env::real());
+    let limits = crate::bucket::RetryLimits::default();
+    let other = crate::bucket::RetryingBucket::new(Arc::new(other.expect("an address")), limits, Env::real());
+    assert_eq!(other.list("db", None).expect("it knows the bucket").len(), all);
+    assert_eq!(other.create("db/other", b"x").expect("by a call of its own"), crate::Create::Created);
+    let text = raw.server.metrics_text();
+    assert!(text.contains("refused_total{reason=\"calls\"} 1\n"), "the other one asked for a call: {text}");
 }
 
 #[test]
