@@ -91,10 +91,9 @@ fn commits_end_before_extents_that_a_manifest_does_not_decide() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
     let journal = BucketJournal { url: None, settings: ObjectJournalSettings::default() };
-    let mut deployment = Deployment::new(root.path().join("journal"), "memory:");
+    let mut deployment = Deployment::new(root.path().join("journal"), "memory:".to_owned());
     (deployment.bucket_journal, deployment.settings.probe) = (Some(journal), false);
-    let opened =
-        deployment.open_in(bucket.clone(), &Options::default(), Functions::default(), Env::real());
+    let opened = deployment.open_in(bucket.clone(), &Options::default(), Functions::default(), Env::real());
     let writer = opened.expect("opens");
     let put = |key: u8| writer.put([key], "value").expect("puts");
     (0..9).for_each(|key| _ = put(key));
