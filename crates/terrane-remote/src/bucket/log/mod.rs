@@ -358,4 +358,17 @@ mod tests {
         let (short, most) = (FOLDER_OBJECTS_MAX / 40 + 16, names::LISTED_MAX);
         assert!(FOLDER_OBJECTS_MAX + short < most, "with all that are short a list has them");
     }
+
+    /// What follows from it comes each second, and would hide it.
+    #[test]
+    fn the_first_trouble_is_kept_until_it_is_taken() {
+        let log =
+            LogBucket::open(Arc::new(MemDisk::new()), Path::new("/log"), LogSettings::default(), Env::real());
+        let log = log.expect("opens");
+        ["first", "second"].into_iter().for_each(|text| log.0.note(Error::corrupt(text)));
+        let told = log.take_trouble().expect("it was noted").to_string();
+        assert!(told.contains("first") && log.take_trouble().is_none(), "{told}");
+        log.0.note(Error::corrupt("third"));
+        assert!(log.take_trouble().expect("it was noted").to_string().contains("third"));
+    }
 }
