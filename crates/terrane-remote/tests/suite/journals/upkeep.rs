@@ -135,7 +135,8 @@ fn a_journal_in_a_crowded_service_is_trimmed_at_once() {
             assert!(came, "the background looks all the time");
         };
         if is_crowded {
-            wait_for_trim(&*bucket, all - 400);
+            // It may have been trimmed before they were counted.
+            wait_for_trim(&*bucket, 800);
         } else {
             wait_for_looks();
             assert_eq!(names(&*bucket, "db/journal").len(), all, "they are young, and not too many");
