@@ -96,10 +96,10 @@ fn commits_end_before_extents_that_a_manifest_does_not_decide() {
     let opened = deployment.open_in(bucket.clone(), &Options::default(), Functions::default(), Env::real());
     let writer = opened.expect("opens");
     let put = |key: u8| writer.put([key], "value").expect("puts");
-    (0..9).for_each(|key| _ = put(key));
+    (0..9).for_each(put);
     let loaded = writer.bulk_load(writer.default_table(), [("loaded", "value")]).expect("loads");
     assert_eq!(loaded.seq.0, 10);
-    (0..5).for_each(|key| _ = put(key));
+    (0..5).for_each(put);
     writer.sync().expect("syncs");
     let prefix = &deployment.prefix;
     let folder = JournalFolder::new(bucket.clone(), prefix).expect("a prefix");
