@@ -69,7 +69,8 @@ impl Deployment {
     ///     ..Deployment::new(dir.path().join("journal"), format!("file://{}", bucket.display()))
     /// };
     /// let db = deployment.open()?;
-    /// let first = db.put("k", "v")?;
+    /// db.put("k", "v")?;
+    /// let first = db.snapshot().seq();
     /// db.delete("k")?;
     /// db.sync()?;
     /// let earlier = deployment.open_at(At::Commit(first))?;
