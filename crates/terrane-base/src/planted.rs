@@ -271,6 +271,9 @@ bugs! {
     TakeTrimmedForNothing: "follower: nothing is missed", "a follower that missed deleted objects of the manifest believes that nothing is new", "terrane-remote suite followers::trimmed::a_follower_that_was_away_begins_again";
     FollowManifestAlone: "follower: one moment", "a follower takes what is new of the manifest without what is new of the journal", "terrane-remote suite followers::moments::a_view_is_of_one_moment";
     CallRemovedDamage: "follower: what is gone is said to be", "an object that the writer of a bucket replaced and deleted is reported as damage", "terrane-remote suite followers::trimmed::what_the_writer_deleted_is_gone";
+    ShowLaterCommits: "earlier states: one moment", "the database of an earlier commit replays the journal to its end", "terrane-remote suite followers::past_model::every_commit_is_opened";
+    TrustListedNumber: "earlier states: nothing of another one", "an object that a replaced writer created late counts for one of an earlier state that was deleted", "terrane-remote suite followers::past::an_object_of_a_replaced_writer";
+    OpenCutJournal: "earlier states: one moment", "an earlier state is opened though the front of its journal was deleted", "terrane-remote suite followers::past::what_was_deleted_is_refused";
     FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
 }
 

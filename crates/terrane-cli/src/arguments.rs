@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+use terrane::SeqNo;
+use terrane_base::env::Env;
+use terrane_remote::At;
 
 pub mod backup;
 pub mod bench;
@@ -61,9 +64,53 @@ pub struct Engine {
     /// Set an option of the engine; `terrane options` lists them
     #[arg(short = 'o', global = true, value_name = "NAME=VALUE", help_heading = "Engine")]
     pub options: Vec<String>,
+    /// Read a deployment as it was at a time of its object store, such as 2026-11-29T10:00:00Z, -10m, -2h
+    #[arg(long, global = true, value_name = "TIME", help_heading = "Engine", allow_hyphen_values = true)]
+    #[arg(value_parser = at_time, conflicts_with = "at_commit")]
+    pub at: Option<At>,
+    /// Read a deployment as it was at a commit, by its number
+    #[arg(long, global = true, value_name = "NUMBER", help_heading = "Engine")]
+    pub at_commit: Option<u64>,
     /// The database that is open already: commands of a shell use it, whatever path they are given.
     #[arg(skip)]
     pub opened: Option<terrane::Db>,
+}
+
+impl Engine {
+    /// The earlier moment that is asked for.
+    pub fn moment(&self) -> Option<At> {
+        debug_assert!(self.at.is_none() || self.at_commit.is_none(), "the parser refuses both");
+        self.at.or(self.at_commit.map(|number| At::Commit(SeqNo(number))))
+    }
+
+    /// The same, for the present state.
+    #[must_use]
+    pub fn now(&self) -> Engine {
+        Engine { at: None, at_commit: None, ..self.clone() }
+    }
+}
+
+fn at_time(text: &str) -> Result<At, String> {
+    At::read_time(text, Env::real().clock.wall()).map_err(|error| error.message().to_owned())
+}
+
+impl Command {
+    /// Returns true for commands that read an earlier state of a deployment, if they are asked to.
+    pub fn takes_moment(&self) -> bool {
+        matches!(
+            self,
+            Command::Get(_)
+                | Command::Scan(_)
+                | Command::Count(_)
+                | Command::Estimate(_)
+                | Command::Export(_)
+                | Command::Copy(_)
+                | Command::Tables(_)
+                | Command::Shape(_)
+                | Command::Stats(_)
+                | Command::Check(_)
+        )
+    }
 }
 
 /// The commands.

@@ -140,8 +140,9 @@ pub(crate) fn tables_of<'r>(record: &Record<'r>) -> impl Iterator<Item = TableId
     ids.as_chunks::<ID_BYTES>().0.iter().map(|id| TableId(u32::from_le_bytes(*id)))
 }
 
-/// Returns true if a batch of these records is a mark: it has no other.
-pub(crate) fn is_mark(records: &[u8]) -> bool {
+/// Returns true if a batch of these records announces ingested extents: it has no other record.
+#[must_use]
+pub fn is_mark(records: &[u8]) -> bool {
     Record::decode(records).is_ok_and(|(record, _)| tables_of(&record).next().is_some())
 }
 

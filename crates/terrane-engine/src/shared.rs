@@ -55,6 +55,8 @@ pub struct Shared {
     pub(crate) dir: PathBuf,
     /// Where manifest and extents lie, if not in the directory.
     pub(crate) elsewhere: Option<String>,
+    /// The last commit that is shown, if this is an earlier moment: the journal has later ones.
+    pub(crate) until: Option<SeqNo>,
     /// Options in force, resolved.
     pub(crate) options: Options,
     /// Where extents live; reads through it are those of users.

@@ -29,7 +29,7 @@ pub mod store;
 pub mod tier;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
-pub use deployment::{BucketJournal, Deployment, JournalRead, Reading, open};
+pub use deployment::{At, BucketJournal, Deployment, Earlier, JournalRead, Reading, open};
 pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

@@ -9,7 +9,7 @@ use terrane::{Db, Row, Table};
 use super::functions::LeftOut;
 use super::position;
 use super::rows::Rows;
-use super::store::{Access, close, open, table_as};
+use super::store::{Access, close, open, opened_once, table_as};
 use crate::arguments::export::Copy;
 use crate::arguments::{Engine, TableArgs};
 use crate::exit::{Code, Failure};
@@ -34,14 +34,15 @@ pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Resul
         None => source.tables().into_iter().filter(|name| name != position::TABLE).collect(),
     };
     let (names, mut left_out) = LeftOut::split(&source, names)?;
+    let reading = opened_once(engine, &source);
     drop(source);
-    let target = open(engine, &command.target, Access::Create)?;
+    let target = open(&engine.now(), &command.target, Access::Create)?;
     let mut meter = Meter::new("copy", Unit::Rows);
     let (mut all, mut tables) = (0, 0);
     for name in names {
         let into = command.into.as_ref().unwrap_or(&name);
         let place = TableArgs { database: command.source.clone(), table: name.clone() };
-        let mut rows = Rows::open(engine, &place, &command.range, false)?;
+        let mut rows = Rows::open(&reading, &place, &command.range, false)?;
         let table = table_as(&target, into, &rows.table.kept_options())?;
         all = load(&target, &table, &mut rows, &mut meter, all)?;
         left_out.rows(&rows.table, rows.left_out);

@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Once;
 
 use terrane::{Db, Follower, Options};
-use terrane_remote::{Deployment, JournalRead};
+use terrane_remote::{Deployment, Earlier, JournalRead};
 
 use super::functions;
 use super::store::{Access, options_over};
@@ -81,8 +81,17 @@ pub(super) fn open(
 ) -> Result<Db, Failure> {
     let (deployment, mut options) = with_options(engine, deployment, access)?;
     more.iter().try_for_each(|(name, value)| options.set(name, value))?;
+    if engine.moment().is_some() && !options.read_only {
+        let why = "option read_only=false: an earlier state is only read; leave it out";
+        return Err(Failure::new(Code::Usage, why));
+    }
     if !options.read_only {
         return Ok(deployment.open_with(&options, functions::writing())?);
+    }
+    if let Some(at) = engine.moment() {
+        let earlier = deployment.open_at_with(at, &options, functions::reading())?;
+        say_moment(path, &earlier);
+        return Ok(earlier.db);
     }
     let reading = deployment.open_to_read(&options, functions::reading())?;
     say(path, reading.journal);
@@ -111,6 +120,17 @@ fn with_options(
     }
     let options = options_over(base, engine, access)?;
     Ok((Deployment { options: Vec::new(), ..deployment.clone() }, options))
+}
+
+/// Says which earlier state is shown; once, as below.
+fn say_moment(path: &Path, earlier: &Earlier) {
+    static SAID: Once = Once::new();
+    let (shown, commit) = (text::path(path), earlier.commit);
+    let what = match earlier.journal {
+        JournalRead::Elsewhere => "; what was only in the journal is not shown",
+        _ => "",
+    };
+    SAID.call_once(|| eprintln!("terrane: {shown}: as it was at commit {commit}{what}"));
 }
 
 /// Says what a reader does not show; once, because a command may open a database more than once.

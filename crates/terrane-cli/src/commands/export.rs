@@ -167,12 +167,13 @@ fn write_all_tables(
     let db = super::store::open(engine, &command.place.database, super::store::Access::Read)?;
     let names = db.tables().into_iter().filter(|name| name != position::TABLE).collect();
     let (names, left_out) = LeftOut::split(&db, names)?;
+    let reading = super::store::opened_once(engine, &db);
     drop(db);
     sink.left_out = left_out;
     let mut all = 0;
     for name in names {
         let place = TableArgs { database: command.place.database.clone(), table: name.clone() };
-        let mut rows = Rows::open(engine, &place, &command.range, false)?;
+        let mut rows = Rows::open(&reading, &place, &command.range, false)?;
         let options: serde_json::Map<_, _> =
             rows.table.kept_options().into_iter().map(|(name, value)| (name, value.into())).collect();
         sink.write(format!("{}\n", json!({ "table": name, "options": options })).as_bytes())?;

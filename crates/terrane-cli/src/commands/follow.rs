@@ -12,7 +12,7 @@ use super::deployment::{self, Target};
 use super::functions;
 use super::store::{Access, open, options};
 use crate::arguments::Engine;
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::signals::stop_on_signals;
 
 /// Time between two states.
@@ -30,6 +30,10 @@ pub(super) fn each_second(
 ) -> Result<(), Failure> {
     if !follows {
         return show(&open(engine, path, Access::Read)?, out);
+    }
+    if engine.moment().is_some() {
+        let why = "--follow shows the present state, and --at and --at-commit an earlier one: leave one out";
+        return Err(Failure::new(Code::Usage, why));
     }
     let stop = stop_on_signals()?;
     let clock = Env::real().clock;

@@ -46,7 +46,7 @@ use std::io::Write;
 pub(crate) use self::sim::HELP as SIM_HELP;
 pub use self::sim::Sim;
 use crate::arguments::{Arguments, Command};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// Runs a command; what it has to say goes to `out`, progress and warnings to standard error.
 ///
@@ -54,6 +54,11 @@ use crate::exit::Failure;
 /// What could not be done, with its exit code.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = &arguments.engine;
+    if engine.moment().is_some() && !arguments.command.takes_moment() {
+        let why = "--at and --at-commit are for commands that read tables: get, scan, count, estimate, export, copy, \
+                   tables, shape, stats, check";
+        return Err(Failure::new(Code::Usage, why));
+    }
     match &arguments.command {
         Command::Import(command) => import::run(engine, command, out),
         Command::Export(command) => export::run(engine, command, out),

@@ -1,7 +1,8 @@
 //! The rows of a range, one after the other, whatever a writer beside does.
 //!
 //! A follower's view can lose extents that the writer has merged. Then a newer view is opened, and the rows
-//! go on behind the last one; a line on standard error says so, since those rows are of a later state.
+//! go on behind the last one; a line on standard error says so, since those rows are of a later state. An
+//! earlier moment (`--at`) has no newer view: what was deleted of it ends the rows with an error.
 
 use std::ops::Bound;
 use std::sync::Arc;
@@ -118,10 +119,15 @@ impl<'a> Rows<'a> {
                     return Ok(Some(row));
                 }
                 Ok(None) => return Ok(None),
-                Err(gone) if gone.kind() == Kind::Gone && self.retries < RETRIES_MAX => self.open_newer()?,
+                Err(gone) if self.goes_on_behind(&gone) => self.open_newer()?,
                 Err(error) => return Err(error.into()),
             }
         }
+    }
+
+    /// Returns true if a newer view has the rows. An earlier moment has none.
+    fn goes_on_behind(&self, error: &terrane::Error) -> bool {
+        error.kind() == Kind::Gone && self.retries < RETRIES_MAX && self.engine.moment().is_none()
     }
 
     fn open_newer(&mut self) -> Result<(), Failure> {
@@ -142,3 +148,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+#[path = "rows_tests.rs"]
+mod tests;

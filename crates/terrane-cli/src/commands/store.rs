@@ -68,14 +68,33 @@ pub(super) fn open_setting(
     if let Some(db) = &engine.opened {
         return Ok(db.clone());
     }
+    if engine.moment().is_some() && access != Access::Read {
+        let why = "--at and --at-commit: an earlier state is only read; leave them out to write";
+        return Err(Failure::new(Code::Usage, why));
+    }
     match deployment::target(path)? {
         Target::Deployment(parts) => deployment::open(engine, path, &parts, access, more),
+        Target::Directory if engine.moment().is_some() => {
+            let shown = text::path(path);
+            let why = format!(
+                "{shown}: --at and --at-commit need a deployment: a directory keeps no earlier states; restore a backup \
+                 of then"
+            );
+            Err(Failure::new(Code::Usage, why))
+        }
         Target::Directory => {
             let mut options = options(engine, access)?;
             more.iter().try_for_each(|(name, value)| options.set(name, value))?;
             open_directory(path, &options)
         }
     }
+}
+
+/// The engine for the rest of a command that opened `db`: an earlier moment is opened once. A time of which
+/// the object store has nothing later yet would be another state at each opening.
+pub(super) fn opened_once(engine: &Engine, db: &Db) -> Engine {
+    let held = engine.moment().map(|_| db.clone());
+    Engine { opened: held.or_else(|| engine.opened.clone()), ..engine.clone() }
 }
 
 /// Opens the database in `path`, never for writing.

@@ -1,5 +1,8 @@
 //! Deployment files in the place of directories; `doctor`.
 
+use terrane_base::env::Env;
+use terrane_remote::At;
+
 use crate::common::{Shell, people};
 
 /// A deployment `app.toml` with a bucket in a directory beside it.
@@ -143,4 +146,56 @@ fn a_wrong_deployment_and_a_command_without_deployments_are_refused_by_name() {
     let wrong: Vec<_> = told["parts"].as_array().unwrap().iter().filter(|part| part["ok"] == false).collect();
     assert!(told["ok"] == false && wrong.len() == 1 && wrong[0]["part"] == "manifest", "{told}");
     assert_eq!(shell.ok("get app.toml k"), "v");
+}
+
+#[test]
+fn a_deployment_is_read_as_it_was() {
+    let shell = Shell::new();
+    let bucket = shell.path("bucket").display().to_string();
+    shell.file(
+        "app.toml",
+        format!(
+            "[journal]\nin_bucket = true\n[storage]\nurl = \"file://{bucket}\"\nprobe = false\n\
+             [options]\nmemory_bytes = \"32MiB\"\nclose_flush = false\n"
+        ),
+    );
+    shell.ok("put app.toml ada Lovelace --sync");
+    shell.ok("put app.toml charles Babbage --sync");
+    let journal = terrane_remote::bucket::open(&format!("file://{bucket}"), &Env::real()).unwrap();
+    let journal = journal.list("terrane/journal", None).unwrap();
+    let then = At::Time(journal.iter().map(|object| object.modified).max().unwrap());
+    shell.ok("delete app.toml ada");
+    shell.ok("put app.toml grace Hopper --sync");
+    assert_eq!(shell.ok("scan app.toml --keys"), "charles\ngrace\n");
+    assert_eq!(shell.ok("get app.toml ada --at-commit 2"), "Lovelace");
+    assert!(said(&shell, "get app.toml ada --at-commit 2").contains("app.toml: as it was at commit #2"));
+    assert_eq!(shell.ok("count app.toml --at-commit 1"), "1\n");
+    assert_eq!(shell.ok("scan app.toml --keys --at-commit 3"), "charles\n");
+    assert_eq!(shell.ok("count app.toml --at 2999-01-01T00:00:00Z"), "2\n");
+    assert_eq!(shell.ok(&format!("get app.toml ada --at {then}")), "Lovelace");
+    assert_eq!(shell.ok(&format!("scan app.toml --keys --at {then}")), "ada\ncharles\n");
+    // What was deleted comes back.
+    shell.ok("export app.toml then.jsonl --at-commit 2");
+    shell.ok("import app.toml then.jsonl");
+    assert_eq!(shell.ok("get app.toml ada"), "Lovelace");
+    shell.ok("copy app.toml then.terrane --at-commit 2");
+    assert_eq!(shell.ok("get then.terrane ada"), "Lovelace");
+    assert!(shell.ok("check app.toml --at-commit 2").contains(" 0 findings"));
+    shell.fails("get app.toml ada --at-commit 99", 2, &["no commit #99 yet"]);
+    shell.fails("get app.toml ada --at -1d", 1, &["no longer kept", "earliest", "garbage_age_s"]);
+    // An earlier state with another access would be the present one, taken over from its writer.
+    shell.fails("get app.toml ada --at-commit 2 -o read_only=false", 2, &["earlier state is only read"]);
+    shell.fails("put app.toml k v --at-commit 2", 2, &["commands that read tables"]);
+    shell.fails("tables app.toml --drop default --yes --at-commit 2", 2, &["only read"]);
+    shell.fails("stats app.toml --follow --at-commit 2", 2, &["leave one out"]);
+    shell.fails("backup create app.toml backups --at-commit 2", 2, &["commands that read tables"]);
+    shell.fails("get then.terrane ada --at -1s", 2, &["need a deployment", "backup"]);
+    for (line, why) in [
+        ("get app.toml ada --at yesterday", "is no time: expected one as 2026-11-29T10:00:00Z"),
+        ("get app.toml ada --at -1s --at-commit 2", "cannot be used with"),
+    ] {
+        let output = shell.run(line);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(why), "{line}: {said}");
+    }
 }

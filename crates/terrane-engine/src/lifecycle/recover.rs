@@ -58,6 +58,9 @@ pub(crate) struct Recovery<'a> {
     /// True if another process writes meanwhile: if the journal names edits that the manifest does not have
     /// yet, they are not lost.
     pub(crate) follows: bool,
+    /// The last commit that is shown, for a reader of an earlier moment: the journal has later ones, and
+    /// names edits that this manifest does not have.
+    pub(crate) until: Option<SeqNo>,
 }
 
 /// The result of a recovery.
@@ -74,12 +77,13 @@ impl Recovery<'_> {
     /// # Errors
     /// `Corrupt` if something durable is damaged, naming file and offset; `Io`, `Full`.
     pub(crate) fn run(&self) -> Result<Recovered> {
-        if !self.follows {
+        let is_whole = !self.follows && self.until.is_none();
+        if is_whole {
             self.check_registered()?;
         }
         let (replayed, open_marks) = self.replay()?;
         let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
-        if !self.follows {
+        if is_whole {
             self.manifest.check_reached(replayed.edit).map_err(at_dir)?;
         }
         add(&self.counters.segment_bytes_recovered, replayed.bytes);
@@ -99,9 +103,9 @@ impl Recovery<'_> {
         if self.options.read_only {
             // Behind a mark that is not decided lies what its extents may belong under.
             let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
-            debug_assert!(end >= self.state.last_seq(), "a view shows all that is in the levels");
-            let ends_there = self.follows && !terrane_base::planted!(FollowPastMark);
-            let next_seq = SeqNo(if ends_there { end } else { last_seq }.0 + 1);
+            let ends_there = !is_whole && !terrane_base::planted!(FollowPastMark);
+            let last = if ends_there { end } else { last_seq };
+            let next_seq = SeqNo(last.min(self.shown_until()).0 + 1);
             // For copies of the journal; of an overtaken one all is in the levels.
             let kept = if is_overtaken { Vec::new() } else { replayed.segments };
             let start = JournalStart { next_seq, replayed: kept, ..JournalStart::default() };
@@ -187,6 +191,11 @@ impl Recovery<'_> {
         Err(Error::corrupt(message).at(self.dir.display().to_string(), 0))
     }
 
+    /// No record with a higher number is shown.
+    fn shown_until(&self) -> SeqNo {
+        self.until.filter(|_| !terrane_base::planted!(ShowLaterCommits)).unwrap_or(SeqNo::MAX)
+    }
+
     pub(crate) fn replay_settings(&self) -> ReplaySettings {
         ReplaySettings {
             threads: self.options.experiments.replay_threads.max(1) as usize,
@@ -203,7 +212,17 @@ impl Recovery<'_> {
         let listed: Vec<_> = self.state.segments.values().map(listed).collect();
         let settings = self.replay_settings();
         let (ranges, marks) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let until = self.shown_until();
         let sink = |segment: &Arc<SegmentMemory>, offset: usize, record: &Record<'_>, seq: SeqNo| {
+            if seq > until {
+                return Ok(());
+            }
+            if self.until.is_some() && record.table != TableId::NONE && record.table >= self.state.next.table
+            {
+                let message =
+                    format!("commit {seq} has a record of a table that this manifest does not have yet");
+                return Err(Error::corrupt(message));
+            }
             if record.table == TableId::NONE && ingest_mark::tables_of(record).next().is_some() {
                 marks.lock().push(seq);
             }

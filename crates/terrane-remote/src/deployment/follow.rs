@@ -301,6 +301,7 @@ impl Followed for FollowedDeployment {
             manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),
             store: self.store.clone(),
             lock: Mutex::new(if shown == Shown::Objects { lock? } else { None }),
+            until: None,
         };
         let has = (shown == Shown::Nothing).then(|| flushed(&state));
         Ok(Some(FollowedParts {
@@ -372,12 +373,12 @@ impl FollowedDeployment {
 }
 
 /// The last commit up to which the extents have all.
-fn flushed(state: &State) -> SeqNo {
+pub(super) fn flushed(state: &State) -> SeqNo {
     let tables = state.tables.values().filter(|table| !table.dropped);
     tables.map(|table| state.flushed(table)).min().unwrap_or_default()
 }
 
 #[cold]
-fn not_here(folder: &JournalFolder) -> Error {
+pub(super) fn not_here(folder: &JournalFolder) -> Error {
     Error::corrupt(format!("the journal is not in {}: correct the address", folder.place()))
 }

@@ -36,6 +36,13 @@ pub struct BucketJournal {
 }
 
 impl BucketJournal {
+    /// How it is written in a deployment that keeps garbage for this age: earlier states need the journal as
+    /// well.
+    pub(super) fn settings_for(&self, garbage_age: std::time::Duration) -> ObjectJournalSettings {
+        let replaced_age = self.settings.replaced_age.max(garbage_age);
+        ObjectJournalSettings { replaced_age, ..self.settings }
+    }
+
     /// It, with another age at which objects go that are needed no more.
     #[must_use]
     pub(super) fn replaced_after(self, replaced_age: std::time::Duration) -> BucketJournal {
@@ -85,7 +92,8 @@ impl Opening<'_> {
             let found_id = found.as_ref().map(|found| found.last.journal);
             let mark = self.mark_for(found.as_ref(), request)?;
             let asked = PartsRequest { journal: &mark, new: request.new.clone(), ..*request };
-            let taking = TakeOver { abandoned: self.deployment.abandon, ..TakeOver::new(&asked) };
+            let taking = TakeOver { abandoned: self.deployment.abandon, ..TakeOver::new(&asked) }
+                .kept_for(self.deployment.settings.garbage_age);
             match self.manifests.take_over(&taking) {
                 // Not what was checked, if another writer was faster.
                 Err(error) if error.kind() == Kind::Invalid => {
@@ -228,5 +236,20 @@ pub(super) fn bucket_of(
     match &journal.url {
         Some(url) => crate::bucket::open(url, env),
         None => Ok(storage.clone()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_state_needs_of_the_journal_is_kept_as_long_as_its_extents() {
+        let journal = BucketJournal { url: None, settings: ObjectJournalSettings::default() };
+        let own = journal.settings.replaced_age;
+        assert_eq!(journal.settings_for(3 * own).replaced_age, 3 * own);
+        assert_eq!(journal.settings_for(Duration::ZERO), journal.settings, "a reader takes that long");
     }
 }

@@ -25,13 +25,19 @@
 //! * `file.rs`: reads it. * `parts.rs`: opens manifest and store. * `journal.rs`: opens a journal in a
 //!   bucket.
 //! * `read.rs`: opens the database for reading, beside any writer. * `read_objects.rs`: what it shows of a
-//!   journal in a bucket. * `follow.rs`: goes on with its writers. * `doctor.rs`: tries every part.
+//!   journal in a bucket. * `follow.rs`: goes on with its writers. * `past.rs`: opens it as it was.
+//! * `choice.rs`: what that is. * `earliest.rs`: how far back. * `at.rs`: moments. * `doctor.rs`: tries every
+//!   part.
 
+mod at;
+mod choice;
 mod doctor;
+mod earliest;
 mod file;
 mod follow;
 mod journal;
 mod parts;
+mod past;
 mod read;
 mod read_objects;
 
@@ -43,8 +49,10 @@ use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Functions, Result};
 
 use crate::{BucketStoreSettings, TierSettings};
+pub use at::At;
 pub use doctor::Tried;
 pub use journal::BucketJournal;
+pub use past::Earlier;
 pub use read::{JournalRead, Reading};
 
 /// Which part of a database lies where.

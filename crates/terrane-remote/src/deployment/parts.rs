@@ -158,10 +158,11 @@ impl BucketParts {
         &self,
         request: &PartsRequest<'_>,
     ) -> Result<(OpenedManifest, Option<Arc<ObjectCommitLog>>)> {
-        let Deployment { prefix, abandon, bucket_journal, .. } = &self.deployment;
+        let Deployment { prefix, abandon, bucket_journal, settings, .. } = &self.deployment;
         let manifests = &ManifestFolder::new(self.bucket.clone(), prefix)?;
         let (Some(bucket), Some(journal)) = (&self.journal, bucket_journal) else {
-            let asked = TakeOver { abandoned: *abandon, ..TakeOver::new(request) };
+            let asked =
+                TakeOver { abandoned: *abandon, ..TakeOver::new(request) }.kept_for(settings.garbage_age);
             let taken = manifests.take_over(&asked).map_err(|error| self.explain(manifests, error));
             return Ok((taken?, None));
         };
@@ -170,7 +171,7 @@ impl BucketParts {
             journals: JournalFolder::new(bucket.clone(), prefix)?,
             address: &self.address,
             deployment: &self.deployment,
-            settings: journal.settings,
+            settings: journal.settings_for(settings.garbage_age),
         };
         opening.run(request).map(|(manifest, log)| (manifest, Some(log)))
     }

@@ -101,6 +101,7 @@ impl Deployment {
             manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),
             store: Arc::new(store),
             lock: terrane_base::sync::Mutex::new(lock),
+            until: None,
         };
         let db = Db::read_elsewhere((disk, &self.journal), &options, env, functions, &parts)?;
         Ok(Reading { db, journal })

@@ -12,13 +12,14 @@
 //!
 //! * `chain.rs`: lists and reads the objects that are needed. * `fence.rs`: takes over. * `restore.rs`:
 //!   brings the directory of the journal up to date. * `log.rs`: appends. * `trim.rs`: deletes. * `tail.rs`:
-//!   goes on with them as a follower.
+//!   goes on with them as a follower. * `past.rs`: reads those that are there of earlier moments.
 //!
 //! [`FENCE_SPAN`]: terrane_format::journal_object::FENCE_SPAN
 
 mod chain;
 mod fence;
 mod log;
+mod past;
 mod restore;
 mod tail;
 mod trim;
@@ -34,6 +35,7 @@ use crate::bucket::folder::NumberedFolder;
 pub use chain::JournalChain;
 pub use fence::{Fence, TakeJournal};
 pub use log::ObjectCommitLog;
+pub(crate) use past::{PastJournal, Until};
 pub use restore::Restored;
 pub(crate) use restore::{has_segments, remove_segments};
 pub(crate) use tail::{JournalTail, Looked};
@@ -60,7 +62,8 @@ pub struct ObjectJournalSettings {
     /// An unsynced commit is in the bucket after this time, and one request.
     pub batch: Duration,
     /// An object that is needed no more is deleted once the object that says so is older than this, by the
-    /// clock of the object store.
+    /// clock of the object store. A [`Deployment`](crate::Deployment) keeps them for its `garbage_age` at
+    /// least.
     pub replaced_age: Duration,
     /// Most objects that are kept for readers although none is needed: half as many stay when there are more,
     /// and a few when the bucket is crowded. A journal service takes thousands in a second.

@@ -9,12 +9,14 @@
 //! deleted: the number behind the last object of any writer stays occupied for ever, and no listing is needed
 //! after a commit.
 //!
-//! * `chain.rs`: reads the objects from the last snapshot on. * `log.rs`: appends to them. * `open.rs`: takes
-//!   over. * `trim.rs`: deletes objects that a later snapshot replaced.
+//! * `chain.rs`: reads the objects from the last snapshot on. * `log.rs`: appends to them. * `open.rs`:
+//!   takes over. * `trim.rs`: deletes objects that a later snapshot replaced. * `past.rs`: reads those of
+//!   an earlier moment.
 
 mod chain;
 mod log;
 mod open;
+mod past;
 mod tail;
 mod trim;
 
@@ -28,6 +30,7 @@ pub use chain::Found;
 pub(crate) use chain::{without_history, without_journal};
 pub(crate) use open::JournalFit;
 pub use open::{OpenedManifest, TakeOver};
+pub(crate) use past::PastManifest;
 pub(crate) use tail::ManifestTail;
 
 /// The folder of a manifest in a bucket.

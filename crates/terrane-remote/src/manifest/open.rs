@@ -51,6 +51,14 @@ impl<'a> TakeOver<'a> {
     }
 }
 
+impl TakeOver<'_> {
+    /// It, where earlier states can be opened for this age, if that is more than an hour.
+    #[must_use]
+    pub(crate) fn kept_for(self, age: Duration) -> Self {
+        TakeOver { replaced_age: self.replaced_age.max(age), ..self }
+    }
+}
+
 /// How the journal of a directory fits to a manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum JournalFit {

@@ -16,14 +16,16 @@ use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::sync::Mutex;
-use terrane_base::{Error, ExtentId, Kind, Result};
-use terrane_device::{PendingRead, ReadBytes};
+use terrane_base::{Error, ExtentId, Result};
+use terrane_device::PendingRead;
 use terrane_format::manifest::ManifestObject;
 use terrane_levels::State as Manifested;
 use terrane_storage::{ReadRequest, Store, StoreUsage};
 
+use super::judge::{Judge, Judged, Live};
 use super::names::{DataName, Folders};
 use super::open::all_listed;
+use super::past::PastObjects;
 use super::state::{Extent, Location, Phase, State};
 use super::{BucketStore, BucketStoreSettings, extents, object_names};
 use crate::bucket::Bucket;
@@ -39,29 +41,6 @@ pub(crate) struct FollowedStore {
     judge: Arc<Judge>,
 }
 
-/// What the manifest names, as far as it was followed.
-#[derive(Debug, Default)]
-struct Live {
-    extents: BTreeSet<(ExtentId, u32)>,
-    /// Extents that the manifest names no more, and since when.
-    left: BTreeMap<(ExtentId, u32), Duration>,
-    /// Those of `extents` that a newer manifest was seen not to name.
-    gone: BTreeSet<ExtentId>,
-    /// Counts the manifests that were followed.
-    count: u64,
-    /// Number of the last object of the manifest that was followed.
-    number: u64,
-}
-
-/// Decides what a read that failed means.
-#[derive(Debug)]
-struct Judge {
-    manifests: ManifestFolder,
-    place: String,
-    /// Not held while the bucket is asked.
-    live: Mutex<Live>,
-}
-
 /// What a manifest changes.
 struct News {
     /// Extents that are new.
@@ -70,13 +49,6 @@ struct News {
     left: BTreeMap<(ExtentId, u32), Duration>,
     /// The count of what it was compared with.
     count: u64,
-}
-
-impl Live {
-    /// Returns false if the extent was replaced, as far as is known here.
-    fn is_named(&self, id: ExtentId) -> bool {
-        !self.gone.contains(&id) && self.extents.range((id, 0)..=(id, u32::MAX)).next().is_some()
-    }
 }
 
 impl State {
@@ -155,14 +127,39 @@ impl FollowedStore {
         tier: Option<Arc<Tier>>,
         env: Env,
     ) -> Result<FollowedStore> {
+        FollowedStore::with((bucket, prefix), (settings, Some(NO_END)), tier, env)
+    }
+
+    /// The store of an earlier state, to which [`FollowedStore::take_past`] gives its extents: an object that
+    /// is missing was deleted, unless the present manifest names it.
+    ///
+    /// # Errors
+    /// `Invalid` if a setting or the prefix is impossible.
+    pub(crate) fn open_past(
+        bucket: Arc<dyn Bucket>,
+        prefix: &str,
+        settings: BucketStoreSettings,
+        tier: Option<Arc<Tier>>,
+        env: Env,
+    ) -> Result<FollowedStore> {
+        let settings = BucketStoreSettings { garbage_age: Duration::ZERO, ..settings };
+        FollowedStore::with((bucket, prefix), (settings, Some(Duration::ZERO)), tier, env)
+    }
+
+    fn with(
+        (bucket, prefix): (Arc<dyn Bucket>, &str),
+        (settings, since): (BucketStoreSettings, Option<Duration>),
+        tier: Option<Arc<Tier>>,
+        env: Env,
+    ) -> Result<FollowedStore> {
         settings.check()?;
         let manifests = ManifestFolder::new(bucket.clone(), prefix)?;
         let place = object_names::place(bucket.url(), prefix);
         let none = (0, &BTreeMap::new());
-        let inner = BucketStore::with(bucket, Folders::new(prefix), none, settings, env, Some(NO_END));
-        let inner = inner.with_tier(tier);
-        let judge = Judge { manifests, place, live: Mutex::default() };
-        Ok(FollowedStore { inner, judge: Arc::new(judge) })
+        let is_past = since == Some(Duration::ZERO);
+        let inner = BucketStore::with(bucket, Folders::new(prefix), none, settings, env, since);
+        let judge = Judge { manifests, place, is_past, live: Mutex::default() };
+        Ok(FollowedStore { inner: inner.with_tier(tier), judge: Arc::new(judge) })
     }
 
     /// Takes over what a manifest of `state` names, of which `last` is the last object. One list, if there
@@ -172,13 +169,34 @@ impl FollowedStore {
     /// `Corrupt` if an extent has no object; `Io`, `Busy`.
     pub(crate) fn follow(&self, state: &Manifested, last: &ManifestObject) -> Result<()> {
         let named: BTreeSet<(ExtentId, u32)> = state.extents().collect();
-        let News { added, mut left, count } = self.compare(&named);
+        let news = self.compare(&named);
         let mut listed = BTreeMap::new();
-        if !added.is_empty() {
+        if !news.added.is_empty() {
             listed = all_listed(&*self.inner.bucket, &self.inner.folders)?;
             // What a later writer creates is not named by this manifest.
             listed.retain(|name, _| name.epoch <= last.epoch);
         }
+        self.take(named, last.number, news, &listed)
+    }
+
+    /// Takes over the extents of an earlier state, of which `number` is the last object of the manifest.
+    ///
+    /// # Errors
+    /// `Corrupt` if an extent has no object.
+    pub(crate) fn take_past(&self, state: &Manifested, number: u64, objects: &PastObjects) -> Result<()> {
+        assert!(self.judge.is_past, "the store of a follower goes on with the present manifest");
+        let named: BTreeSet<(ExtentId, u32)> = state.extents().collect();
+        let news = self.compare(&named);
+        self.take(named, number, news, &objects.listed)
+    }
+
+    fn take(
+        &self,
+        named: BTreeSet<(ExtentId, u32)>,
+        number: u64,
+        News { added, mut left, count }: News,
+        listed: &BTreeMap<DataName, u64>,
+    ) -> Result<()> {
         let mut own = self.inner.state.write();
         let (now, age) = (self.inner.env.clock.now(), self.inner.settings.garbage_age);
         let is_old = |since: &Duration| !own.is_held() && *since + age <= now;
@@ -186,14 +204,14 @@ impl FollowedStore {
             left.iter().filter(|(_, since)| is_old(since)).map(|(extent, _)| *extent).collect();
         debug_assert!(!forgotten.iter().any(|old| named.contains(old)), "what the manifest names is kept");
         let ids: Vec<_> = forgotten.iter().map(|(id, _)| *id).collect();
-        own.follow(&listed, &added, &ids).map_err(|error| error.at(self.inner.folder(), 0))?;
+        own.follow(listed, &added, &ids).map_err(|error| error.at(self.inner.folder(), 0))?;
         drop(own);
         for extent in &forgotten {
             left.remove(extent);
         }
         let mut live = self.judge.live.lock();
         assert_eq!(live.count, count, "one caller follows at a time");
-        let (gone, number) = (BTreeSet::new(), last.number);
+        let gone = BTreeSet::new();
         *live = Live { extents: named, left, gone, count: count + 1, number };
         Ok(())
     }
@@ -214,52 +232,6 @@ impl FollowedStore {
         for ReadRequest { id, result, .. } in reads {
             *result = std::mem::replace(result, Ok(())).map_err(|error| self.judge.explain(*id, error));
         }
-    }
-}
-
-impl Judge {
-    /// The error, or that the writer has given the extent up, if it did.
-    fn explain(&self, id: ExtentId, error: Error) -> Error {
-        if !matches!(error.kind(), Kind::Corrupt | Kind::NotFound) {
-            return error;
-        }
-        let is_named = match self.is_named(id) {
-            Ok(is_named) => is_named,
-            Err(why) => return why.context(format!("whether the writer replaced extent {id} is not known")),
-        };
-        if is_named || terrane_base::planted!(CallRemovedDamage) {
-            return error;
-        }
-        let place = &self.place;
-        Error::gone(
-            format!("extent {id} of {place}, which its writer replaced since this view was made"),
-            None,
-        )
-    }
-}
-
-impl Judge {
-    /// Returns false if the writer replaced the extent. Reads the manifest unless that is known already: an
-    /// extent that a manifest does not name is named by no later one.
-    fn is_named(&self, id: ExtentId) -> Result<bool> {
-        let (count, number) = {
-            let live = self.live.lock();
-            if !live.is_named(id) {
-                return Ok(false);
-            }
-            (live.count, live.number)
-        };
-        let found = self.manifests.read()?.filter(|found| found.last.number >= number);
-        let Some(state) = found.and_then(|found| found.state) else {
-            return Err(Error::new(Kind::Io, "the bucket shows an older manifest, or none"));
-        };
-        let newer: BTreeSet<ExtentId> = state.extents().map(|(id, _)| id).collect();
-        let mut live = self.live.lock();
-        // What was followed meanwhile may have extents that this manifest did not have yet.
-        if live.count == count {
-            live.gone = live.extents.iter().map(|(id, _)| *id).filter(|id| !newer.contains(id)).collect();
-        }
-        Ok(newer.contains(&id))
     }
 }
 
@@ -343,20 +315,5 @@ impl Store for FollowedStore {
 
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
         self.inner.place(id, offset)
-    }
-}
-
-/// A read that was started.
-#[derive(Debug)]
-struct Judged {
-    begun: Box<dyn PendingRead>,
-    id: ExtentId,
-    judge: Arc<Judge>,
-}
-
-impl PendingRead for Judged {
-    fn finish(self: Box<Self>) -> Result<ReadBytes> {
-        let Judged { begun, id, judge } = *self;
-        begun.finish().map_err(|error| judge.explain(id, error))
     }
 }

@@ -20,9 +20,11 @@ mod fetch;
 mod follow;
 pub(crate) mod fuzzing;
 mod garbage;
+mod judge;
 mod lease;
 mod names;
 mod open;
+mod past;
 mod read;
 mod state;
 mod table;
@@ -48,6 +50,7 @@ pub(crate) use follow::FollowedStore;
 pub use garbage::{Collected, Marked, Roots};
 pub use lease::{CheckEnd, LEASE_RESERVE, Written, WrittenObject};
 pub use open::BucketStoreSettings;
+pub(crate) use past::PastObjects;
 
 /// A store of extents in a bucket.
 #[derive(Debug)]

@@ -201,6 +201,11 @@ impl Shell {
                 return Ok(Next::Line);
             }
         };
+        if arguments.engine.moment().is_some() {
+            let why =
+                "--at and --at-commit: the shell has its database open as it is; use them outside of it";
+            return Err(Failure::new(Code::Usage, why));
+        }
         arguments.engine = self.engine.clone();
         super::run(&arguments, out)?;
         if name == "get" {

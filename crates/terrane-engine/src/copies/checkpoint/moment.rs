@@ -26,8 +26,13 @@ impl Moment {
     /// Takes the present moment.
     ///
     /// # Errors
-    /// `Poisoned` if a sync of the journal failed before.
+    /// `Poisoned` if a sync of the journal failed before; `Invalid` for an earlier state, whose journal has
+    /// later commits as well.
     pub(crate) fn take(shared: &Shared) -> Result<Moment> {
+        if shared.until.is_some() {
+            let message = "an earlier state of a database has no copies yet: export its tables";
+            return Err(Error::invalid(message));
+        }
         let held = Held::new(&shared.store);
         let _no_trim = shared.trimming.lock();
         let _no_table = shared.catalog.change();

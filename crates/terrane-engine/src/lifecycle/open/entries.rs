@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Functions, Result};
+use terrane_base::{Functions, Result, SeqNo};
 use terrane_device::{Disk, PosixDisk};
 
 use crate::engine::Engine;
@@ -49,6 +49,14 @@ impl<'w> Way<'w> {
         match self {
             Way::Following(following) | Way::FollowingParts(_, following) => Some(following),
             Way::Plain | Way::Filtered(_) | Way::Elsewhere(_) | Way::Reading(_) => None,
+        }
+    }
+
+    /// The last commit that is shown, for a reader of an earlier moment.
+    pub(crate) fn until(self) -> Option<SeqNo> {
+        match self {
+            Way::Reading(parts) => parts.until,
+            _ => None,
         }
     }
 

@@ -116,8 +116,7 @@ impl Engine {
         let disk = attached.disk.clone();
         let opened = open_extents((&disk, dir), &options, &state, following, elsewhere)?;
         let store = flows.user(&opened.store);
-        let known = following.map(Following::known_extents).unwrap_or_default();
-        let sums = Arc::default();
+        let (known, sums) = (following.map(Following::known_extents).unwrap_or_default(), Arc::default());
         let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
         let counters = Counters::default();
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
@@ -148,6 +147,7 @@ impl Engine {
             extent_jobs: ExtentJobs::default(),
             dir: dir.to_owned(),
             elsewhere: way.address().map(str::to_owned),
+            until: way.until(),
             store,
             disk,
             manifest,
@@ -291,7 +291,9 @@ fn recover_journal(
     } else if !state.segments.is_empty() || !way.reads_parts() {
         refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
-    let recovery = Recovery { disk, dir, log, options, env, manifest, state, tables, counters, follows };
+    let until = way.until();
+    let recovery =
+        Recovery { disk, dir, log, options, env, manifest, state, tables, counters, follows, until };
     if way.reads_parts() && state.segments.is_empty() {
         return recovery.without_journal();
     }

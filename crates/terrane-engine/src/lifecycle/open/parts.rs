@@ -14,7 +14,7 @@ use std::time::Duration;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
-use terrane_base::{Error, Functions, Result};
+use terrane_base::{Error, Functions, Result, SeqNo};
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{JournalMark, TableOptions};
 use terrane_journal::CommitLog;
@@ -89,6 +89,9 @@ pub struct ReadParts {
     /// replayed then. Otherwise the manifest lists no segment, and only what is in the extents is read. A
     /// follower holds no lock: it copies the segments, and looks afterwards whether they are still listed.
     pub lock: Mutex<Option<Box<dyn DiskLock>>>,
+    /// The last commit that is shown, where that is not the last one of the journal: the manifest is then the
+    /// one of an earlier moment, whose extents have no later record.
+    pub until: Option<SeqNo>,
 }
 
 /// How often a writer looks whether it was replaced, and its upkeep.

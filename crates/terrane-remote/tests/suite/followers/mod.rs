@@ -1,10 +1,14 @@
-//! Followers of a database in a bucket: they go on with its writers, and show one moment.
+//! Followers of a database in a bucket: they go on with its writers, and show one moment; and readers of
+//! earlier moments (`past.rs`, `past_model.rs`, `past_times.rs`).
 
 mod calls;
 mod damage;
 mod directories;
 mod model;
 mod moments;
+mod past;
+mod past_model;
+mod past_times;
 mod takeovers;
 mod trimmed;
 
