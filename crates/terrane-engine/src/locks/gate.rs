@@ -100,6 +100,11 @@ impl InFlight<'_> {
         }
     }
 
+    /// Its name in the window.
+    pub(crate) fn id(&self) -> Option<FlightId> {
+        self.id
+    }
+
     /// Leaves it to the caller.
     pub(crate) fn keep(mut self) -> FlightId {
         self.id.take().expect("a flight is kept or ended once")
@@ -230,8 +235,19 @@ impl Transactions {
         prepares: bool,
         lock_wait: &LockWait<'_>,
     ) -> Result<InFlight<'_>> {
+        self.enter_beside(shared, (footprint, prepares), None, lock_wait)
+    }
+
+    /// [`Transactions::enter_window`] with more of a transaction that has a prepared flight, `own`, already.
+    pub(crate) fn enter_beside(
+        &self,
+        shared: &Shared,
+        (footprint, prepares): (&Footprint, bool),
+        own: Option<FlightId>,
+        lock_wait: &LockWait<'_>,
+    ) -> Result<InFlight<'_>> {
         let window = &self.window;
-        let entered = window.enter(footprint, prepares, lock_wait);
+        let entered = window.enter(footprint, prepares, own, lock_wait);
         let id = entered.map_err(|refusal| shared.refused(refusal, None))?;
         Ok(InFlight { window, id: Some(id) })
     }

@@ -1,5 +1,7 @@
 //! The names under which transactions are prepared, and what such a transaction holds.
 
+use std::sync::Arc;
+
 use crate::locks::conflict_window::FlightId;
 use crate::locks::lock_table::{LockKey, Owner};
 
@@ -17,5 +19,7 @@ pub(crate) enum Entry {
 pub(crate) struct Waiting {
     pub(crate) owner: Owner,
     pub(crate) locks: Vec<LockKey>,
+    /// The keys that it writes, ascending: those of its flight.
+    pub(crate) writes: Arc<[LockKey]>,
     pub(crate) flight: FlightId,
 }

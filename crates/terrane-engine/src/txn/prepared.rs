@@ -19,7 +19,7 @@ use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
 use terrane_format::prepared::{Claim, Prepared as Stored, Scanned};
 
-use crate::locks::conflict_window::Footprint;
+use crate::locks::conflict_window::{FlightId, Footprint};
 use crate::locks::gate::{Held, InFlight, keys_of};
 use crate::locks::key_range::{KeyRange, deletes_of};
 use crate::locks::lock_table::{LockKey, LockMode};
@@ -66,7 +66,7 @@ impl Transaction {
 
     fn prepare_reserved(&mut self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
         let engine = self.engine().clone();
-        let (locks, flight) = self.in_time(|| {
+        let (locks, flight, writes) = self.in_time(|| {
             let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
             let lock_wait = engine.lock_wait(self.options().lock_timeout);
             let flight = engine.txn.enter_window(&engine, &footprint, true, &lock_wait)?;
@@ -76,10 +76,10 @@ impl Transaction {
             if let Some(range_lock) = range_lock {
                 range_lock.keep();
             }
-            Ok((held.keep(), flight.keep()))
+            Ok((held.keep(), flight.keep(), footprint.writes))
         })?;
         let (owner, locks) = self.hand_over(locks);
-        Ok(Waiting { owner, locks, flight })
+        Ok(Waiting { owner, locks, writes, flight })
     }
 
     /// The record of the hidden table.
@@ -175,7 +175,7 @@ impl WritePath {
             let mut probe = self.slow_log.probe_write(&batch);
             let permit = self.write_control().admit_prepared(&batch)?;
             probe.note_admitted();
-            self.resume(waiting)?;
+            self.resume(waiting, flight.as_ref().and_then(InFlight::id))?;
             let committed = self.commit_batch(&batch, sync);
             let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
             probe.note_committed();
@@ -190,9 +190,10 @@ impl WritePath {
         Ok(committed.expect("a commit has a number"))
     }
 
-    /// Enters the commit of a prepared transaction into the window, behind running commits.
-    fn resume(&self, waiting: &Waiting) -> Result<()> {
-        let resumed = self.txn.window.resume(waiting.flight, &self.lock_wait(RESUME_TIMEOUT));
+    /// Enters the commit of a prepared transaction into the window, behind running commits; `more` is the
+    /// flight of its further changes.
+    fn resume(&self, waiting: &Waiting, more: Option<FlightId>) -> Result<()> {
+        let resumed = self.txn.window.resume(waiting.flight, more, &self.lock_wait(RESUME_TIMEOUT));
         resumed.map_err(|refusal| self.refused(refusal, None))
     }
 
@@ -212,22 +213,28 @@ impl WritePath {
         Ok(batch)
     }
 
-    /// Locks keys for a prepared transaction that it has not locked, and enters the window with them.
+    /// Locks keys for a prepared transaction that it does not write itself, and enters the window with them.
+    /// A key that it has read or locked, and not written, is none of its own flight's: others would miss the
+    /// change.
     fn lock_more(&self, waiting: &Waiting, more: &Batch) -> Result<(Held<'_>, Option<InFlight<'_>>)> {
         let mut held = Held::new(&self.txn.locks, waiting.owner);
-        let new =
-            keys_of(more).iter().filter(|key| !waiting.locks.contains(key)).cloned().collect::<Arc<[_]>>();
+        let is_written = |key: &LockKey| waiting.writes.binary_search(key).is_ok();
+        let new = keys_of(more).iter().filter(|key| !is_written(key)).cloned().collect::<Arc<[_]>>();
         if new.is_empty() {
             return Ok((held, None));
         }
         let lock_wait = self.lock_wait(LOCK_TIMEOUT);
         for key in new.iter() {
-            let taken = held.acquire(key, LockMode::Exclusive, &lock_wait);
+            let taken = match waiting.locks.contains(key) {
+                // It may be shared. It stays the transaction's if the commit fails.
+                true => self.txn.locks.acquire(waiting.owner, key, LockMode::Exclusive, &lock_wait),
+                false => held.acquire(key, LockMode::Exclusive, &lock_wait),
+            };
             taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
         }
         let footprint = Footprint { writes: new, ..Footprint::default() };
         debug_assert!(footprint.writes.is_sorted(), "a footprint has its keys in order");
-        let flight = self.txn.enter_window(self, &footprint, false, &lock_wait)?;
+        let flight = self.txn.enter_beside(self, (&footprint, false), Some(waiting.flight), &lock_wait)?;
         Ok((held, Some(flight)))
     }
 
@@ -358,6 +365,6 @@ impl WritePath {
         }
         let entered: Result<InFlight<'_>> = self.txn.enter_window(self, &footprint, true, &lock_wait);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();
-        Ok(Waiting { owner, locks: held.keep(), flight })
+        Ok(Waiting { owner, locks: held.keep(), writes, flight })
     }
 }

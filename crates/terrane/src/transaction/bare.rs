@@ -221,7 +221,7 @@ impl Db {
     }
 
     /// As [`Db::commit_prepared`], with the changes of `more` after the prepared ones, atomically. Keys of
-    /// `more` that are not locked yet are locked for it, as for a write.
+    /// `more` that are not locked yet, or shared with others, are locked for it, as for a write.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

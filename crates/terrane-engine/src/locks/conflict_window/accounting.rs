@@ -8,6 +8,7 @@ use terrane_base::SeqNo;
 use super::Inner;
 use crate::locks::key_range::KeyRange;
 use crate::locks::lock_table::LockKey;
+use crate::locks::window_keys::WindowKeys;
 
 /// Memory of a noted key beside its bytes: an entry of each map, its header, its part of nodes.
 const KEY_OVERHEAD_BYTES: u64 = 176;
@@ -30,6 +31,11 @@ pub(super) fn remove_if<K: Ord>(map: &mut BTreeMap<K, SeqNo>, key: K, seq: SeqNo
 }
 
 impl Inner {
+    /// The approximate memory of the window.
+    pub(super) fn held_bytes(&self) -> u64 {
+        self.bytes + self.compared.values().map(WindowKeys::bytes).sum::<u64>()
+    }
+
     /// Walks the noted commits and asserts that their bytes are those that are counted, and that each key of
     /// `last` is one of theirs. Sampled: a walk for each commit would take quadratic time.
     pub(super) fn check(&self) -> bool {

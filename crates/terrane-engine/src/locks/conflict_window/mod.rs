@@ -113,8 +113,8 @@ impl Inner {
     /// Returns true if a commit with this footprint must wait for one that is in flight. Which of the two
     /// gets the lower number is open until it has left, but a commit that is not prepared precedes a
     /// transaction that prepares now.
-    fn must_wait(&self, own: Option<u64>, footprint: &Footprint, prepares: bool) -> bool {
-        self.in_flight.iter().filter(|flight| Some(flight.number) != own).any(|flight| {
+    fn must_wait(&self, own: &[FlightId], footprint: &Footprint, prepares: bool) -> bool {
+        self.in_flight.iter().filter(|flight| !own.contains(&FlightId(flight.number))).any(|flight| {
             let other = &flight.footprint;
             other.scanned_what_is_written_by(footprint)
                 || ((prepares || !flight.is_prepared) && footprint.scanned_what_is_written_by(other))
@@ -253,11 +253,6 @@ impl Inner {
         debug_assert!(compared.all(|compared| compared.commits <= self.order.len()), "a cut commit is there");
     }
 
-    /// The approximate memory of the window.
-    fn held_bytes(&self) -> u64 {
-        self.bytes + self.compared.values().map(WindowKeys::bytes).sum::<u64>()
-    }
-
     fn unregister(&mut self, at: SeqNo) {
         let count = self.readers.get_mut(&at).expect("a reader that leaves is registered");
         debug_assert!(*count > 0, "a position without readers is not registered");
@@ -326,16 +321,18 @@ impl ConflictWindow {
         self.tidy(&mut inner);
     }
 
-    /// Enters a commit, or a transaction that prepares; it waits as the head of the module says.
+    /// Enters a commit, or a transaction that prepares; it waits as the head of the module says, but never
+    /// for `own`, a prepared flight of the same transaction.
     pub(crate) fn enter(
         &self,
         footprint: &Footprint,
         prepares: bool,
+        own: Option<FlightId>,
         lock_wait: &LockWait<'_>,
     ) -> Result<FlightId, Refusal> {
         debug_assert!(footprint.writes.is_sorted_by(|a, b| a < b), "written keys are in order, each once");
         let mut inner = self.inner.lock();
-        while inner.must_wait(None, footprint, prepares) {
+        while inner.must_wait(own.as_slice(), footprint, prepares) {
             lock_wait.wait(&self.left, &mut inner)?;
         }
         inner.next_flight += 1;
@@ -344,12 +341,18 @@ impl ConflictWindow {
         Ok(FlightId(number))
     }
 
-    /// Lets a prepared flight commit now.
-    pub(crate) fn resume(&self, id: FlightId, lock_wait: &LockWait<'_>) -> Result<(), Refusal> {
+    /// Lets a prepared flight commit now; it does not wait for `more`, another flight of the same commit.
+    pub(crate) fn resume(
+        &self,
+        id: FlightId,
+        more: Option<FlightId>,
+        lock_wait: &LockWait<'_>,
+    ) -> Result<(), Refusal> {
+        let flights: Vec<FlightId> = more.into_iter().chain([id]).collect();
         let mut inner = self.inner.lock();
         let own = inner.in_flight.iter().find(|flight| flight.number == id.0);
         let footprint = own.expect("a flight is there until it leaves").footprint.clone();
-        while inner.must_wait(Some(id.0), &footprint, false) {
+        while inner.must_wait(&flights, &footprint, false) {
             lock_wait.wait(&self.left, &mut inner)?;
         }
         self.set_prepared(&mut inner, id, false);

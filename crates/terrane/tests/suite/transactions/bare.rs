@@ -214,6 +214,53 @@ fn a_prepared_batch_is_committed_with_more_changes() {
     next.lock(table, b"b", true).unwrap();
 }
 
+/// A key that was locked and not written is of the commit's change as well: a lock that others share is not
+/// enough, and others see the change in their checks.
+#[test]
+fn more_changes_of_keys_that_were_only_locked_are_seen_by_others() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    let mut one = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    one.lock(table, b"c", true).unwrap();
+    one.lock(table, b"d", false).unwrap();
+    one.prepare("p", &batch_of(table, b"a")).unwrap();
+    let mut beside = begin(&db, Concurrency::Optimistic, Isolation::Snapshot);
+    let mut more = Batch::new();
+    more.put(table, b"c", b"more").unwrap();
+    more.put(table, b"d", b"more").unwrap();
+    let mut sharing = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    sharing.lock(table, b"d", false).unwrap();
+    let refused = db.commit_prepared_with("p", &more, Durability::Buffered).map_err(|error| error.kind());
+    assert_eq!(refused, Err(Kind::TimedOut), "another one has the shared lock, too");
+    drop(sharing);
+    db.commit_prepared_with("p", &more, Durability::Buffered).unwrap();
+    for key in [b"c", b"d"] {
+        assert_eq!(db.get(key).unwrap().as_deref(), Some(&b"more"[..]));
+    }
+    let refused = beside.commit(&batch_of(table, b"c"), Durability::Buffered).map_err(|error| error.kind());
+    assert_eq!(refused, Err(Kind::Conflict), "the key was changed after its snapshot");
+    let mut next = begin(&db, Concurrency::Pessimistic, Isolation::ReadCommitted);
+    next.lock(table, b"c", true).unwrap();
+    next.lock(table, b"d", true).unwrap();
+}
+
+/// What a transaction has scanned keeps others off, not its own changes.
+#[test]
+fn more_changes_may_lie_where_the_prepared_transaction_has_scanned() {
+    let (_dir, db) = open();
+    let table = db.default_table();
+    let options = without_wait(Concurrency::Pessimistic, Isolation::Serializable);
+    let mut one = db.transaction(&options).unwrap();
+    assert_eq!(one.range(table, b"r".as_slice()..b"s".as_slice()).unwrap().count(), 0);
+    one.put(table, b"a", b"v").unwrap();
+    one.prepare("p").unwrap();
+    let refused = db.put(b"r1", b"other").map_err(|error| error.kind());
+    assert_eq!(refused, Err(Kind::TimedOut), "it has scanned there");
+    db.commit_prepared_with("p", &batch_of(table, b"r1"), Durability::Buffered).unwrap();
+    assert_eq!(db.get(b"r1").unwrap().as_deref(), Some(&b"v"[..]));
+    db.put(b"r1", b"other").unwrap();
+}
+
 /// Ranges that a batch deletes and that were not announced are fenced at the commit, and stay so where it is
 /// prepared.
 #[test]
