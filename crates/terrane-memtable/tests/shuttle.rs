@@ -27,8 +27,9 @@ fn explore(rounds: usize, test: impl Fn() + Send + Sync + 'static) {
     Runner::new(PctScheduler::new(3, rounds), config()).run(move || again());
 }
 
+/// Records in a segment of their own, whose id is their first number.
 fn put_all<'k>(keys: impl IntoIterator<Item = &'k [u8]>, first_seq: u64) -> Vec<Placed> {
-    let mut segments = Segments::new(1 << 14);
+    let mut segments = Segments::beginning_with(first_seq, 1 << 14);
     (first_seq..).zip(keys).map(|(seq, key)| segments.put(seq, key, b"value")).collect()
 }
 

@@ -42,7 +42,12 @@ pub struct Segments {
 
 impl Segments {
     pub fn new(segment_bytes: usize) -> Self {
-        Segments { segment_bytes, next_id: 2, current: segment(1, segment_bytes), offset: 0 }
+        Segments::beginning_with(1, segment_bytes)
+    }
+
+    /// Segments with ids from `id` on: all that one memtable points to have different ids.
+    pub fn beginning_with(id: u64, segment_bytes: usize) -> Self {
+        Segments { segment_bytes, next_id: id + 1, current: segment(id, segment_bytes), offset: 0 }
     }
 
     pub fn append(&mut self, seq: u64, kind: RecordKind, key: &[u8], value: &[u8]) -> Placed {
