@@ -22,19 +22,19 @@ fn the_suites_find_explorations_and_benches() {
         |steps: &[Step]| -> Vec<String> { steps.iter().map(|step| step.arguments.join(" ")).collect() };
     let of_all = "--workspace --no-default-features --features terrane-cli/grpc,terrane-cli/rocksdb";
     let both = "terrane-sim/planted,terrane-sim/schedule";
-    let shuttle = &format!("test {of_all},high/shuttle,low/shuttle --test shuttle");
+    let shuttle = format!("test {of_all},high/shuttle,low/shuttle --test shuttle");
     assert_eq!(
         commands(&suites::test_steps(&tree)),
         [
-            &format!("test {of_all},{both} --tests"),
-            &format!("test {of_all},{both} --doc"),
-            shuttle,
-            "xtask planted --sample",
+            format!("test {of_all},{both} --tests"),
+            format!("test {of_all},{both} --doc"),
+            shuttle.clone(),
+            "xtask planted --sample".to_owned(),
         ]
     );
     assert_eq!(
         commands(&suites::soak_steps(&tree))[1..],
-        [shuttle, &format!("test {of_all},{both} --test schedules")]
+        [shuttle, format!("test {of_all},{both} --test schedules")]
     );
     assert_eq!(
         commands(&suites::bench_steps(&tree)),
