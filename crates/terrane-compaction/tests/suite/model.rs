@@ -217,7 +217,7 @@ fn parts_of_jobs_keep_every_reader() {
         }
         parts += run.world.parts;
     }
-    assert!(parts > count, "{parts} parts of jobs were published before their end");
+    assert!(parts as u64 > count, "{parts} parts of jobs were published before their end");
 }
 
 #[test]
