@@ -247,10 +247,6 @@ impl<'a> Output<'a> {
     /// Adds another version of the last key.
     #[inline]
     pub(super) fn add_next(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
-        debug_assert!(
-            self.writer.has_entries() && self.writer.last_key() == entry.key,
-            "versions of a key are in one extent, one behind the other"
-        );
         self.slack = self.slack.saturating_sub(entry.key.len() + entry.value.len() + ENTRY_OVERHEAD);
         self.add(entry, work)
     }

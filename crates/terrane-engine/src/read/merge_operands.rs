@@ -67,7 +67,7 @@ impl Shared {
         (value, start): (&mut Vec<u8>, usize),
     ) -> Result<Option<SeqKind>> {
         let Some(kind) = kind.filter(|kind| kind.is_pointer()) else { return Ok(kind) };
-        debug_assert!(start < value.len(), "a pointer has bytes behind those that the caller had");
+        debug_assert!(start <= value.len(), "a pointer lies behind the bytes that the caller had");
         if matches!(now.shown(kind, &value[start..]), Shown::Nothing) {
             value.truncate(start);
             return Ok(Some(kind.with_kind(RecordKind::Delete)));

@@ -350,6 +350,9 @@ impl Transaction {
         self.is_handed_over = true;
         let held = std::mem::take(&mut self.held);
         locks.extend(held.into_keys());
+        // It releases none of them any more.
+        self.noted = None;
+        self.kept_bytes = self.recounted_bytes();
         (self.id, locks)
     }
 

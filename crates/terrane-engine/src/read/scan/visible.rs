@@ -285,11 +285,13 @@ impl<C: Cursor> Scan<C> {
                 };
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
-                self.cursor.next_key()?;
+                let stepped = self.cursor.next_key();
+                self.or_nowhere(stepped)?;
             }
             Position::Folded => {}
             Position::Backward | Position::BackwardFollowed | Position::BackwardPointed(_) => {
-                seek_past(&mut self.cursor, &self.key)?;
+                let stepped = seek_past(&mut self.cursor, &self.key);
+                self.or_nowhere(stepped)?;
             }
         }
         count(|cells| add(&cells.rows_stepped, 1));
@@ -311,16 +313,31 @@ impl<C: Cursor> Scan<C> {
                 };
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
-                self.cursor.seek_before(&self.key)?;
+                let stepped = self.cursor.seek_before(&self.key);
+                self.or_nowhere(stepped)?;
             }
-            Position::Folded => self.cursor.seek_before(&self.key)?,
+            Position::Folded => {
+                let stepped = self.cursor.seek_before(&self.key);
+                self.or_nowhere(stepped)?;
+            }
             Position::Backward | Position::BackwardFollowed | Position::BackwardPointed(_) => {}
         }
         count(|cells| add(&cells.rows_stepped, 1));
         self.find_backward()
     }
 
+    /// Leaves the position if a step of the cursor failed: the cursor is at none, then.
+    #[inline]
+    fn or_nowhere(&mut self, stepped: Result<()>) -> Result<()> {
+        if stepped.is_err() {
+            self.position = Position::Nowhere;
+        }
+        stepped
+    }
+
     fn begin_seek(&mut self) {
+        // Until it has found a row: it may fail.
+        self.position = Position::Nowhere;
         self.leave_groups();
         count(|cells| add(&cells.seeks, 1));
         if let Some(separated) = &mut self.separated {

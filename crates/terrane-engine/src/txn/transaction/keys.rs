@@ -2,7 +2,7 @@
 
 use std::collections::btree_map::Entry;
 
-use terrane_base::{Result, TableId, verify};
+use terrane_base::{Error, Result, TableId, verify};
 
 use crate::locks::lock_table::{LockKey, LockMode, LockWait};
 use crate::shared::Shared;
@@ -38,7 +38,9 @@ impl Transaction {
     }
 
     pub(super) fn lock(&mut self, key: LockKey, mode: LockMode) -> Result<()> {
-        debug_assert!(!self.is_handed_over, "a transaction that was prepared is over");
+        if self.is_handed_over {
+            return Err(Error::invalid("the transaction was prepared and is over: begin another one"));
+        }
         self.refuse_if_lost()?;
         if self.held.get(&key).is_some_and(|held| *held >= mode) {
             return Ok(());
