@@ -51,8 +51,8 @@ fn read(extent: &Extent, cache: &Arc<Cache>, row: &Row) {
     assert_eq!(value, row.value);
 }
 
-/// Bytes of what readers hold in hand for a moment, and of what they need besides: the threads of the test, and
-/// garbage of epochs, of which there is more where the machine suspends readers. All extents have 4 MB.
+/// Bytes of what readers hold in hand for a moment, and of what they need besides: the threads of the test,
+/// and garbage of epochs, of which there is more where the machine suspends readers. All extents have 4 MB.
 const HAND_BYTES: usize = 512 << 10;
 
 /// Data many times the cache, read by threads at random: every read is right, and neither the books nor the

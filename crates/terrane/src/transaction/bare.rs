@@ -85,8 +85,8 @@ impl BareTransaction {
     ///
     /// # Errors
     /// `Conflict`, `Deadlock`, `TooOld`, `TimedOut`: the key is not locked, other locks stay. `Full` beyond
-    /// the limits of the transaction, `Invalid` for a bad key or a table of another database, `NotFound` if
-    /// the table was dropped.
+    /// the limits of the transaction, `Invalid` for a bad key, a table of another database or a transaction
+    /// that was prepared, `NotFound` if the table was dropped.
     pub fn lock(&mut self, table: &Table, key: impl AsRef<[u8]>, exclusive: bool) -> Result<()> {
         self.lock_bytes(table, key.as_ref(), exclusive)
     }
