@@ -90,7 +90,8 @@ impl World {
             self.locks.acquire(owner, &key(name), mode, &lock_wait(&around, ENDLESS)).unwrap();
         }
         let footprint = footprint(plan);
-        let flight = self.window.enter(&footprint, plan.prepares, &lock_wait(&around, ENDLESS)).unwrap();
+        let flight =
+            self.window.enter(&footprint, plan.prepares, None, &lock_wait(&around, ENDLESS)).unwrap();
         let is_valid = since.is_none_or(|since| {
             let mut look = self.window.look();
             let keys = plan.reads.iter().chain(plan.writes);
@@ -100,7 +101,7 @@ impl World {
         let seq = is_valid.then(|| {
             thread::yield_now();
             if plan.prepares {
-                self.window.resume(flight, &lock_wait(&around, ENDLESS)).unwrap();
+                self.window.resume(flight, None, &lock_wait(&around, ENDLESS)).unwrap();
             }
             self.journal.commit(plan.writes, |commits| {
                 if let Some(since) = since.filter(|_| !plan.prepares) {
