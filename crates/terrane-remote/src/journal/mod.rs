@@ -21,6 +21,7 @@ mod fence;
 mod log;
 mod past;
 mod restore;
+mod segments;
 mod tail;
 mod trim;
 

@@ -12,14 +12,14 @@ use std::path::Path;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
-use terrane_device::{Disk, OpenMode};
+use terrane_device::Disk;
 use terrane_format::journal_object::{FENCE_SPAN, JournalObject, JournalRange};
 use terrane_format::segment::{ChainLink, SEGMENT_HEADER_BYTES, SegmentHeader};
-use terrane_journal::file_name;
 use terrane_levels::State;
 
 use super::JournalFolder;
 use super::chain::is_fence;
+use super::segments::write_segments;
 pub(crate) use commits::Until;
 
 /// A journal as far back as it is there.
@@ -163,21 +163,8 @@ impl PastJournal {
     /// # Errors
     /// `Corrupt` if a segment has more bytes than `state` says; any error of the disk.
     pub(crate) fn write_segments(&self, state: &State, disk: &dyn Disk, dir: &Path) -> Result<()> {
-        for segment in state.segments.values() {
-            let spec = segment.spec;
-            let bytes = self.segments.get(&spec.id).map_or(&[][..], |segment| &segment.bytes);
-            if bytes.len() as u64 > spec.bytes {
-                let message =
-                    format!("{} bytes of segment {} of {} in the manifest", bytes.len(), spec.id, spec.bytes);
-                return Err(Error::corrupt(message));
-            }
-            let file = disk.open(&dir.join(file_name(spec.file)), OpenMode::Create, false)?;
-            file.set_len(spec.bytes)?;
-            if !bytes.is_empty() {
-                file.write_at(0, bytes)?;
-            }
-        }
-        disk.sync_dir(dir)
+        let bytes_of = |id| self.segments.get(&id).map_or(&[][..], |segment| &segment.bytes);
+        write_segments(state, bytes_of, (disk, dir))
     }
 }
 

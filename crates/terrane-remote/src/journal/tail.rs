@@ -8,13 +8,13 @@ use std::path::Path;
 use std::time::Duration;
 
 use terrane_base::{Error, Kind, Result, SegmentId};
-use terrane_device::{Disk, OpenMode};
+use terrane_device::Disk;
 use terrane_format::journal_object::{JournalObject, JournalRange};
-use terrane_journal::file_name;
 use terrane_levels::State;
 
 use super::JournalFolder;
 use super::chain::{at_once, teller, walk};
+use super::segments::write_segments;
 
 /// A journal as far as it was read.
 #[derive(Debug)]
@@ -147,25 +147,11 @@ impl JournalTail {
             let message = format!("the manifest needs segment {} again", first_needed(state));
             return Err(Error::corrupt(message).at(self.folder.place(), 0));
         }
-        for segment in state.segments.values() {
-            let spec = segment.spec;
-            let bytes = self.segments.bytes.get(&spec.id).map_or(&[][..], Vec::as_slice);
-            if bytes.len() as u64 > spec.bytes {
-                let message = format!(
-                    "{} bytes of segment {}, which has {} by the manifest",
-                    bytes.len(),
-                    spec.id,
-                    spec.bytes
-                );
-                return Err(Error::corrupt(message).at(self.folder.place(), 0));
-            }
-            let file = disk.open(&dir.join(file_name(spec.file)), OpenMode::Create, false)?;
-            file.set_len(spec.bytes)?;
-            if !bytes.is_empty() {
-                file.write_at(0, bytes)?;
-            }
-        }
-        disk.sync_dir(dir)
+        let bytes_of = |id| self.segments.bytes.get(&id).map_or(&[][..], Vec::as_slice);
+        write_segments(state, bytes_of, (disk, dir)).map_err(|error| match error.kind() {
+            Kind::Corrupt => error.at(self.folder.place(), 0),
+            _ => error,
+        })
     }
 }
 
