@@ -149,3 +149,20 @@ fn planted_bugs_build_the_programs_that_they_name() {
     let arguments = xtask::planted::build_arguments(&bugs, "terrane-base/planted").join(" ");
     assert_eq!(arguments, "-p high -p low-ring --lib --test faults --features terrane-base/planted");
 }
+
+/// A dependency with default features would bring them in by the way, with a tenth of the whole build.
+#[test]
+fn the_tests_are_built_without_the_peers_of_the_bench() {
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
+    let arguments = ["tree", "--locked", "--offline", "--prefix", "none", "--format", "{p}"];
+    let features = format!("{},{}", suites::WORKSPACE, suites::FEATURES);
+    let mut cargo = Command::new("cargo");
+    let tree = cargo.args(arguments).args(features.split_whitespace()).current_dir(root).output().unwrap();
+    assert!(tree.status.success(), "{}", String::from_utf8_lossy(&tree.stderr));
+    let crates = String::from_utf8(tree.stdout).unwrap();
+    let built: Vec<&str> = crates.lines().filter_map(|line| line.split(' ').next()).collect();
+    assert!(built.contains(&"terrane-bench"), "{crates}");
+    for peer in ["bf-tree", "fjall", "heed", "redb"] {
+        assert!(!built.contains(&peer), "{peer} is built with the tests");
+    }
+}
