@@ -49,6 +49,7 @@ impl Sizes {
             (Sizes::Quick(_), "terrane-engine") if !is_explored => {
                 &[("TERRANE_CONCURRENT_BATCHES", "500"), ("TERRANE_POWER_HISTORIES", "10")]
             }
+            (Sizes::Quick(_), "terrane-journal") if !is_explored => &[("TERRANE_PM_PART", "2")],
             (Sizes::Quick(_), "terrane-cli") => &[("TERRANE_KILLS", "5")],
             (Sizes::Quick(_), "terrane-compaction") if !is_explored => &[("TERRANE_PARTS_SEEDS", "4")],
             (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "500")],
