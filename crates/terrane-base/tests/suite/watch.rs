@@ -5,28 +5,31 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::mpsc;
-use std::time::Duration;
 
 use terrane_base::watch::{LINGER, Watch};
+
+/// Looks at a thread that could go on only by a fault.
+const LOOKS: u32 = 10_000;
 
 #[test]
 fn a_new_watcher_waits_for_unwatched_passes() {
     let (watch, has_begun) = (Arc::new(Watch::new()), Arc::new(AtomicBool::new(false)));
     let unseen = watch.pass().unwrap();
-    let (ready, is_ready) = mpsc::channel();
     let watcher = std::thread::spawn({
         let (watch, has_begun) = (watch.clone(), has_begun.clone());
         move || {
-            ready.send(()).unwrap();
             watch.begin();
             has_begun.store(true, Ordering::SeqCst);
         }
     });
-    is_ready.recv().unwrap();
-    // Time for a watcher that does not wait to say so; one that waits cannot, however long this takes.
-    std::thread::sleep(Duration::from_millis(50));
-    assert!(!has_begun.load(Ordering::SeqCst));
+    // From here on it waits. One that does not would say so in one of the next looks.
+    while watch.pass().is_some() {
+        std::thread::yield_now();
+    }
+    for _ in 0..LOOKS {
+        assert!(!has_begun.load(Ordering::SeqCst));
+        std::thread::yield_now();
+    }
     drop(unseen);
     watcher.join().unwrap();
     assert!(has_begun.load(Ordering::SeqCst));

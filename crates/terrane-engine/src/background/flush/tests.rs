@@ -17,7 +17,7 @@ use super::*;
 use crate::engine::Engine;
 
 /// What has not come by then never comes.
-const LIMIT: Duration = Duration::from_secs(40);
+const LIMIT: Duration = Duration::from_secs(300);
 
 /// The real time. Tells of the looks that one thread takes at it.
 #[derive(Debug)]

@@ -14,7 +14,7 @@ use terrane_journal::Ticket;
 use crate::engine::Engine;
 
 /// No test waits so long unless it fails.
-const LONG: Duration = Duration::from_secs(30);
+const LONG: Duration = Duration::from_secs(300);
 
 /// Without threads: nothing is synced until a caller asks for it.
 fn open() -> Arc<Engine> {

@@ -66,9 +66,14 @@ fn options() -> Options {
     options
 }
 
-fn settings(claim: Duration) -> BucketCompactorSettings {
-    let poll = Duration::from_millis(10);
-    BucketCompactorSettings { claim, poll, lost: Duration::from_millis(400), ..Default::default() }
+/// How long a silent worker is waited for where workers die. Where none dies it is [`NEVER`], as a busy
+/// machine may leave a live worker without a processor for longer than this.
+const LOST: Duration = Duration::from_millis(400);
+/// Longer than any test waits.
+const NEVER: Duration = Duration::from_secs(600);
+
+fn settings(claim: Duration, lost: Duration) -> BucketCompactorSettings {
+    BucketCompactorSettings { claim, poll: Duration::from_millis(10), lost, ..Default::default() }
 }
 
 /// A worker on a thread.
@@ -150,11 +155,8 @@ fn memory() -> Arc<dyn Bucket> {
 #[test]
 fn a_database_whose_compactions_workers_do_has_the_same_rows() {
     let (bucket, journal) = (memory(), tempfile::tempdir().expect("a temporary directory"));
-    let parts = WithWorkers {
-        jobs: bucket.clone(),
-        bucket: bucket.clone(),
-        settings: settings(Duration::from_secs(600)),
-    };
+    let parts =
+        WithWorkers { jobs: bucket.clone(), bucket: bucket.clone(), settings: settings(NEVER, NEVER) };
     let workers = [Running::start(bucket.clone(), "one"), Running::start(bucket, "two")];
     let db = open(&parts, journal.path());
     work(&db);
@@ -178,7 +180,7 @@ fn a_database_whose_workers_all_die_goes_on() {
     let parts = WithWorkers {
         jobs: bucket.clone(),
         bucket: bucket.clone(),
-        settings: settings(Duration::from_millis(200)),
+        settings: settings(Duration::from_millis(200), LOST),
     };
     let faulty = FaultyBucket::new(bucket);
     // It dies in its first job, or its second.
@@ -206,7 +208,7 @@ fn a_database_opens_whatever_becomes_of_its_table_of_jobs() {
             let name = format!("db/jobs/{epoch:020}-coordinator");
             bucket.create(&name, b"stray").expect("creates");
         }
-        let settings = settings(Duration::from_millis(200));
+        let settings = settings(Duration::from_millis(200), LOST);
         let parts = WithWorkers { bucket, jobs: Arc::new(jobs), settings };
         let db = open(&parts, journal.path());
         db.put("key", "value").expect("puts");
