@@ -173,7 +173,9 @@ options! {
 fn unknown_option(name: &str) -> Error {
     let lists = [Options::describe(), Diagnostics::describe(), Experiments::describe()];
     let mut all = lists.into_iter().flatten();
-    let close = all.find(|info| info.name.contains(name) || name.contains(info.name));
+    // A letter or two are part of nearly every name.
+    let is_close = |known: &str| name.len() > 2 && (known.contains(name) || name.contains(known));
+    let close = all.find(|info| is_close(info.name));
     let hint = close.map_or_else(String::new, |info| format!("; did you mean {}?", info.name));
     Error::invalid(format!("there is no option {name}{hint}"))
 }

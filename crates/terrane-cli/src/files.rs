@@ -7,7 +7,7 @@ use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 
 /// A file to read, with what tells it from another of the same name.
 #[derive(Debug)]
@@ -97,6 +97,24 @@ pub fn is_neither(path: &Path) -> bool {
 #[must_use]
 pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
+}
+
+/// Refuses a file or directory that is to be made within the directory of a database: what lies there is the
+/// database's own.
+///
+/// # Errors
+/// `Usage`.
+pub fn refuse_within(database: &Path, target: &Path) -> Result<(), Failure> {
+    let Ok(database_at) = database.canonicalize() else { return Ok(()) };
+    let Ok(target_at) = std::path::absolute(target) else { return Ok(()) };
+    // What is not there yet lies in the first directory above it that is.
+    let within = target_at.ancestors().find_map(|above| above.canonicalize().ok());
+    if database_at.is_dir() && within.is_some_and(|within| within.starts_with(&database_at)) {
+        let (target, database) = (crate::text::path(target), crate::text::path(database));
+        let why = format!("{target} is within the database {database}: name a place beside it");
+        return Err(Failure::new(Code::Usage, why));
+    }
+    Ok(())
 }
 
 /// Returns true if this process may not write into `directory`, which is there: by its rights, or because its

@@ -21,6 +21,8 @@ pub const PLAIN_EVERY: Duration = Duration::from_secs(10);
 pub const EVERY: &str = "TERRANE_PROGRESS_SECONDS";
 /// Time between two drawings on a terminal.
 const DRAW_EVERY: Duration = Duration::from_millis(100);
+/// Time after which work that is over at once, as a rule, is said to be slow.
+const SLOW: Duration = Duration::from_secs(2);
 /// Columns of a terminal that does not say how wide it is.
 const COLUMNS: usize = 80;
 
@@ -240,6 +242,35 @@ pub fn ticking<T>(
         }
     };
     let thread = Env::real().spawn.spawn("terrane-progress", Box::new(body))?;
+    let done = work();
+    *over.0.lock() = true;
+    over.1.notify_all();
+    thread.join();
+    Ok(done)
+}
+
+/// Does `work`, and says `line` on standard error once it has taken [`SLOW`].
+///
+/// # Errors
+/// If there is no thread for it.
+pub fn saying_when_slow<T>(line: String, work: impl FnOnce() -> T) -> Result<T, Failure> {
+    let over = Arc::new((Mutex::new(false), Condvar::new()));
+    let seen = over.clone();
+    let body = move || {
+        let clock = Env::real().clock;
+        let until = clock.now() + SLOW;
+        let (is_over, changed) = &*seen;
+        let mut is_over = is_over.lock();
+        while !*is_over {
+            let left = until.saturating_sub(clock.now());
+            if left.is_zero() {
+                eprintln!("terrane: {line}");
+                return;
+            }
+            changed.wait_for(&mut is_over, left);
+        }
+    };
+    let thread = Env::real().spawn.spawn("terrane-slow", Box::new(body))?;
     let done = work();
     *over.0.lock() = true;
     over.1.notify_all();

@@ -137,8 +137,9 @@ pub fn write_row(format: Format, key: &[u8], value: &[u8], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Appends a value alone in `format`; [`Format::Raw`] adds nothing to it.
-pub fn write_value(format: Format, value: &[u8], out: &mut Vec<u8>) {
+/// Appends a key or a value alone in `format`, whose name is that of its JSON member; [`Format::Raw`] adds
+/// nothing to it.
+pub fn write_alone(format: Format, name: &str, value: &[u8], out: &mut Vec<u8>) {
     let mut line = String::new();
     match format {
         Format::Raw => {
@@ -149,7 +150,7 @@ pub fn write_value(format: Format, value: &[u8], out: &mut Vec<u8>) {
         Format::Hex => hex(value, &mut line),
         Format::Json => {
             line.push('{');
-            json_member("value", value, &mut line);
+            json_member(name, value, &mut line);
             line.push('}');
         }
     }

@@ -174,6 +174,9 @@ pub struct TableShape<'a> {
     /// True if range deletes may cover much data: false once [`crate::has_wide`] has found none, as long as
     /// levels and snapshots stay the same.
     pub may_be_wide: bool,
+    /// True while a caller waits for the compaction of a range: it moves extents down to the last level, so
+    /// no other job moves them up.
+    pub keeps_depth: bool,
     /// Key order of the table.
     pub collation: Collation,
 }
@@ -192,6 +195,7 @@ impl<'a> TableShape<'a> {
             heats: Vec::new(),
             scanned: Vec::new(),
             may_be_wide: true,
+            keeps_depth: false,
             collation: Collation::BYTES,
         }
     }

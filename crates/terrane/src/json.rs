@@ -42,6 +42,10 @@ impl MergeOperator for JsonMergePatch {
     fn check_operand(&self, operand: &[u8]) -> Result<()> {
         parse(operand).map(drop)
     }
+
+    fn check_value(&self, value: &[u8]) -> Result<()> {
+        parse(value).map(drop)
+    }
 }
 
 /// As RFC 7396, section 2. The depth is bounded by the parser.

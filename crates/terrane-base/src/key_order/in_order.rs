@@ -37,6 +37,10 @@ impl MergeOperator for OperatorInOrder {
         self.operator.check_operand(operand)
     }
 
+    fn check_value(&self, value: &[u8]) -> Result<()> {
+        self.operator.check_value(value)
+    }
+
     fn joins_first(&self) -> bool {
         self.operator.joins_first()
     }

@@ -75,6 +75,10 @@ impl MergeOperator for Counter {
     fn check_operand(&self, operand: &[u8]) -> Result<()> {
         counter::decode(operand).map(drop)
     }
+
+    fn check_value(&self, value: &[u8]) -> Result<()> {
+        counter::decode(value).map(drop)
+    }
 }
 
 #[derive(Debug)]

@@ -67,6 +67,16 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Refuses a value that no operand can be folded onto, when it is put: what is accepted once fails every
+    /// read of its key behind the next merge. By default every value is accepted.
+    ///
+    /// # Errors
+    /// What is wrong with it; the writer gets it as `Invalid`.
+    fn check_value(&self, value: &[u8]) -> Result<()> {
+        let _ = value;
+        Ok(())
+    }
+
     /// Returns true if a flush or compaction that finds operands and their base first asks for one operand
     /// that combines them, and then for the value. By the contract the value is the same; it costs a call.
     /// For operators whose users expect it: RocksDB joins operands in a flush, and folds them in a
@@ -90,6 +100,8 @@ pub struct MergeOperators {
     source: Option<Arc<dyn OperatorSource>>,
     /// True if a stand-in replaces an operator that is not registered.
     takes_any: bool,
+    /// Replaces each operator that is found.
+    wrap: Option<fn(Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator>>,
 }
 
 impl MergeOperators {
@@ -143,6 +155,14 @@ impl MergeOperators {
         MergeOperators { takes_any: true, ..self }
     }
 
+    /// Has `wrap` called with each operator that is found, built-in ones included; tables get what it returns.
+    /// For tools that read databases: with operators that make other values, nothing may be written.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn wrapped(self, wrap: fn(Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator>) -> Self {
+        MergeOperators { wrap: Some(wrap), ..self }
+    }
+
     /// The operator with this name.
     ///
     /// # Errors
@@ -152,6 +172,10 @@ impl MergeOperators {
         let found = found.or_else(|| self.source.as_ref()?.operator(name));
         let may_lack = self.takes_any || name.starts_with(COLUMN_FAMILY);
         let found = found.or_else(|| may_lack.then(|| Unknown::named(name)));
+        let found = found.map(|operator| match self.wrap {
+            Some(wrap) => wrap(operator),
+            None => operator,
+        });
         found.ok_or_else(|| {
             let remedy = match name {
                 JSON_MERGE_PATCH => "build the program with the feature json",

@@ -81,6 +81,9 @@ impl Setting for u64 {
     /// A whole number, optionally with a unit: `KiB`, `MiB`, `GiB` (or `k`, `m`, `g`), powers of 1024.
     fn parse(text: &str) -> std::result::Result<Self, String> {
         let digits = text.trim_end_matches(|c: char| !c.is_ascii_digit());
+        if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err("expected a whole number, such as 256MiB".into());
+        }
         let unit = text[digits.len()..].trim().to_ascii_lowercase();
         let shift = match unit.as_str() {
             "" | "b" => 0,

@@ -29,9 +29,9 @@ pub struct Ingest {
     /// Remove the files once they are in
     #[arg(long)]
     pub remove: bool,
-    /// Check every checksum before
+    /// Do not read the files first to check every checksum
     #[arg(long)]
-    pub verify: bool,
+    pub no_verify: bool,
 }
 
 /// `drop-extents`.

@@ -13,7 +13,7 @@ pub struct Get {
     pub place: TableArgs,
     /// The key
     pub key: String,
-    /// How the value is printed
+    /// How the value is printed: tsv, hex and raw print it alone, json with its key
     #[arg(long, value_enum, default_value = "raw")]
     pub format: Format,
     /// Print the value of a counter as a number
@@ -30,7 +30,14 @@ pub struct Put {
     /// The key
     pub key: String,
     /// The value; - reads it from standard input as it is
+    #[arg(allow_negative_numbers = true)]
     pub value: String,
+    /// The value is a number, for a table whose operator is counter
+    #[arg(long)]
+    pub number: bool,
+    /// Take the value as it is typed, without escapes, 0x or -
+    #[arg(long, conflicts_with = "number")]
+    pub text: bool,
     /// How long it lives, such as 90s, 15m, 12h or 30d; the table's time to live if left out
     #[arg(long, value_name = "TIME")]
     pub ttl: Option<String>,

@@ -131,6 +131,7 @@ fn rate(typed: Option<&String>) -> Result<u64, Failure> {
 }
 
 fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Result<(), Failure> {
+    files::refuse_within(&command.database, &command.place)?;
     let rate = rate(command.rate.as_ref())?;
     let options =
         BackupOptions::default().flush(command.flush).recheck(command.recheck).bytes_per_second(rate);
@@ -264,6 +265,10 @@ fn verify(command: &backup::Verify, out: &mut dyn Write) -> Result<(), Failure> 
 }
 
 fn restore(command: &backup::Restore, out: &mut dyn Write) -> Result<(), Failure> {
+    if !files::exists(&command.target) {
+        // A name that ends in .toml is that of a deployment file, for every command.
+        deployment::target(&command.target)?;
+    }
     let options = RestoreOptions::default().bytes_per_second(rate(command.rate.as_ref())?);
     let backups = Backups::open(&command.place);
     let id = command.id.map_or_else(|| backups.newest(), Ok)?;

@@ -23,11 +23,11 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     for file in &command.files {
         require_external(file)?;
     }
-    let (db, table) = open_table(engine, &command.place, Access::Write)?;
+    let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let options = IngestOptions {
         copy: command.copy,
         remove: command.remove,
-        verify: command.verify,
+        verify: !command.no_verify,
         ..IngestOptions::default()
     };
     let files: Vec<_> = command.files.iter().map(|file| (&table, file)).collect();

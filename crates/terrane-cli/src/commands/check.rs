@@ -2,17 +2,21 @@
 
 use std::io::Write;
 use std::ops::ControlFlow;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use terrane::{CheckReport, Db, Finding};
 
+use super::functions::{known_operator, operands};
 use super::store::open_to_check;
 use crate::arguments::{Check, Engine};
 use crate::exit::{Code, Failure};
 use crate::progress::{Meter, Unit};
 use crate::signals::{stop_on_signals, stopped};
 use crate::text::{count, path, size};
+
+/// Keys of a table that a check names.
+const UNFOLDED_SHOWN_MAX: usize = 10;
 
 pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Result<(), Failure> {
     let stop = stop_on_signals()?;
@@ -26,26 +30,96 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     });
     drop(meter);
     let report = report?;
+    let unfolded = if report.is_cancelled { Vec::new() } else { unfolded(&db, &stop)? };
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
     if command.json {
-        writeln!(out, "{}", object(&report, replayed))?;
+        writeln!(out, "{}", object(&report, replayed, &unfolded))?;
     } else {
+        unfolded.iter().try_for_each(|keys| keys.show(out))?;
         show(&db, &report, replayed, out)?;
     }
     match report.findings.len() {
+        0 if !unfolded.is_empty() => {
+            out.flush()?;
+            let keys = count(unfolded.iter().map(|keys| keys.count).sum());
+            let message = format!(
+                "{} has keys whose operands cannot be folded ({keys}): put each anew, or delete it; no byte is damaged",
+                path(&command.database)
+            );
+            Err(Failure::new(Code::Usage, message))
+        }
         0 if report.is_cancelled => Err(stopped("the check is not complete, and has found nothing so far")),
         0 => Ok(()),
         found => {
             out.flush()?;
-            let message = format!("{} has {found} faults: restore from a backup", path(&command.database));
+            let faults = if found == 1 { "fault" } else { "faults" };
+            let message = format!(
+                "{} has {found} {faults}: run `terrane repair`, which keeps what is sound, or restore from a backup",
+                path(&command.database)
+            );
             Err(Failure::new(Code::Corrupt, message))
         }
     }
 }
 
+/// The keys of a table that no read returns, since its merge operator fails on what they hold.
+struct Unfolded {
+    table: String,
+    operator: String,
+    count: u64,
+    /// The first ones, each with what it holds.
+    shown: Vec<String>,
+}
+
+impl Unfolded {
+    fn show(&self, out: &mut dyn Write) -> Result<(), Failure> {
+        let Unfolded { table, operator, shown, .. } = self;
+        for key in shown {
+            writeln!(out, "table {table:?}: merge operator {operator:?} fails on {key}")?;
+        }
+        let more = self.count - shown.len() as u64;
+        if more > 0 {
+            writeln!(out, "table {table:?}: and on further keys: {}", count(more))?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads the rows of tables with merge operators that the command has.
+fn unfolded(db: &Db, stop: &AtomicBool) -> Result<Vec<Unfolded>, Failure> {
+    let mut all = Vec::new();
+    for name in db.tables() {
+        let table = db.table(&name)?;
+        let Some(operator) = known_operator(&table).filter(|_| table.is_ordered()) else { continue };
+        let mut found = Unfolded { table: name, operator, count: 0, shown: Vec::new() };
+        for row in table.iter() {
+            // Acquire: pairs with the store of the thread that waits for signals.
+            if stop.load(Ordering::Acquire) {
+                return Err(stopped("the check is not complete, and has found no damage"));
+            }
+            // What cannot be read is among the findings.
+            let Ok((key, value)) = row else { break };
+            let Some(operands) = operands(&value) else { continue };
+            found.count += 1;
+            if found.shown.len() < UNFOLDED_SHOWN_MAX {
+                found.shown.push(format!(
+                    "key \"{}\": {}",
+                    key.escape_ascii(),
+                    String::from_utf8_lossy(operands)
+                ));
+            }
+        }
+        if found.count > 0 {
+            all.push(found);
+        }
+    }
+    Ok(all)
+}
+
 /// For programs: one object in a line.
-fn object(report: &CheckReport, replayed: u64) -> serde_json::Value {
+fn object(report: &CheckReport, replayed: u64, unfolded: &[Unfolded]) -> serde_json::Value {
+    let keys = |keys: &Unfolded| json!({ "table": keys.table, "keys": keys.count, "first": keys.shown });
     let finding = |finding: &Finding| {
         json!({
             "kind": finding.error.kind().as_str(),
@@ -61,6 +135,7 @@ fn object(report: &CheckReport, replayed: u64) -> serde_json::Value {
         "journaled_records": replayed,
         "is_complete": !report.is_cancelled,
         "unordered_tables": report.unordered,
+        "unfolded": unfolded.iter().map(keys).collect::<Vec<_>>(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
     })
 }

@@ -28,6 +28,7 @@ pub(super) fn run(engine: &Engine, command: &Copy, out: &mut dyn Write) -> Resul
         let why = format!("{} is the source and the target: name another directory", path(&command.target));
         return Err(Failure::new(Code::Usage, why));
     }
+    files::refuse_within(&command.source, &command.target)?;
     let source = open(engine, &command.source, Access::Read)?;
     let names = match &command.table {
         Some(name) => vec![name.clone()],

@@ -15,6 +15,7 @@ use super::store::{Access, options_over};
 use crate::arguments::Engine;
 use crate::exit::{Code, Failure};
 use crate::files;
+use crate::progress::saying_when_slow;
 use crate::text;
 
 /// Where a database is.
@@ -85,15 +86,19 @@ pub(super) fn open(
         let why = "option read_only=false: an earlier state is only read; leave it out";
         return Err(Failure::new(Code::Usage, why));
     }
+    let shown = text::path(path);
+    let slow =
+        format!("{shown}: not open after 2 s: storage that does not answer is asked for up to a minute");
     if !options.read_only {
-        return Ok(deployment.open_with(&options, functions::writing())?);
+        return Ok(saying_when_slow(slow, || deployment.open_with(&options, functions::writing()))??);
     }
     if let Some(at) = engine.moment() {
-        let earlier = deployment.open_at_with(at, &options, functions::reading())?;
+        let open = || deployment.open_at_with(at, &options, functions::reading());
+        let earlier = saying_when_slow(slow, open)??;
         say_moment(path, &earlier);
         return Ok(earlier.db);
     }
-    let reading = deployment.open_to_read(&options, functions::reading())?;
+    let reading = saying_when_slow(slow, || deployment.open_to_read(&options, functions::reading()))??;
     say(path, reading.journal);
     Ok(reading.db)
 }

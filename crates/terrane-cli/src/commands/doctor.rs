@@ -14,6 +14,13 @@ const PART_COLUMNS: usize = 35;
 
 pub(super) fn run(command: &Doctor, out: &mut dyn Write) -> Result<(), Failure> {
     let shown = text::path(&command.deployment);
+    if command.deployment.is_dir() {
+        let why = format!(
+            "{shown} is a directory: doctor tries the parts of a deployment, which a file describes; `terrane check` looks \
+             into the database of a directory"
+        );
+        return Err(Failure::new(Code::Usage, why));
+    }
     let tried = Deployment::read(&command.deployment)?.doctor();
     let mut failures = Vec::new();
     let mut parts = Vec::new();

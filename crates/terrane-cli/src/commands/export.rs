@@ -31,7 +31,17 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
             "--all: only JSON Lines hold more than one table; give --format jsonl",
         ));
     }
+    if command.output != "-" {
+        files::refuse_within(&command.place.database, Path::new(&command.output))?;
+    }
     if format == Format::Extents {
+        if command.output.ends_with(".gz") || command.output.ends_with(".zst") {
+            let why = format!(
+                "{}: external files are not compressed as a whole, their blocks are: give a name without .gz or .zst",
+                command.output
+            );
+            return Err(Failure::new(Code::Usage, why));
+        }
         return extents(engine, command, out);
     }
     if command.output == "-" {

@@ -1,7 +1,7 @@
 //! Functions that only another program has: merge operators, prefix extractors and key orders of tables.
 //!
 //! A database opens without them. For reading, the operands of an unknown merge operator are shown as they
-//! are; for writing, they stay as they are. What would not come back as it was is left out of exports and
+//! are, and so are operands that their operator cannot fold; for writing, they stay as they are. What would not come back as it was is left out of exports and
 //! copies.
 
 use std::sync::Arc;
@@ -17,7 +17,8 @@ const MARK: &[u8] = b"\0terrane: operands of an unknown merge operator\0";
 
 /// What databases are opened with for reading.
 pub(super) fn reading() -> Functions {
-    Functions { operators: MergeOperators::new().with_source(Arc::new(AnyOperator)), ..Functions::any() }
+    let operators = MergeOperators::new().with_source(Arc::new(AnyOperator)).wrapped(Tolerant::wrap);
+    Functions { operators, ..Functions::any() }
 }
 
 /// What databases are opened with for writing: keys in an unknown order cannot be written.
@@ -64,6 +65,37 @@ impl MergeOperator for Shown {
     }
 }
 
+/// An operator that shows what it cannot fold, so that the rows behind such a key are read. For databases
+/// that are only read.
+#[derive(Debug)]
+struct Tolerant(Arc<dyn MergeOperator>);
+
+impl Tolerant {
+    fn wrap(operator: Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator> {
+        Arc::new(Tolerant(operator))
+    }
+}
+
+impl MergeOperator for Tolerant {
+    fn name(&self) -> &str {
+        self.0.name()
+    }
+
+    fn full(
+        &self,
+        key: &[u8],
+        base: Option<&[u8]>,
+        operands: &[&[u8]],
+        out: &mut Vec<u8>,
+    ) -> terrane::Result<()> {
+        let start = out.len();
+        self.0.full(key, base, operands, out).or_else(|_| {
+            out.truncate(start);
+            Shown { name: self.0.name().to_owned() }.full(key, base, operands, out)
+        })
+    }
+}
+
 /// The text that shows operands, if that is what a key was read as.
 pub(super) fn operands(value: &[u8]) -> Option<&[u8]> {
     value.strip_prefix(MARK)
@@ -77,6 +109,18 @@ pub(super) fn check_named(option: &str, value: &str) -> Result<(), Failure> {
         ("prefix_extractor", name) => Ok(PrefixExtractors::new().find(name).map(drop)?),
         _ => Ok(()),
     }
+}
+
+/// Returns true if the command has the merge operator of this name.
+fn has_operator(name: &str) -> bool {
+    check_named("merge_operator", name).is_ok()
+}
+
+/// The name of the merge operator of a table, if the command has it.
+pub(super) fn known_operator(table: &Table) -> Option<String> {
+    let mut options = table.kept_options().into_iter();
+    let name = options.find(|(name, _)| name == "merge_operator").map(|(_, value)| value)?;
+    (name != "none" && has_operator(&name)).then_some(name)
 }
 
 /// Returns true if the command has the order of a table's keys.
@@ -130,9 +174,15 @@ impl LeftOut {
         }
         let options = table.kept_options();
         let operator = options.iter().find(|(name, _)| name == "merge_operator").map_or("", |(_, name)| name);
+        let keys = if rows == 1 { "key" } else { "keys" };
         let (rows, name) = (crate::text::count(rows), table.name());
+        let why = if has_operator(operator) {
+            "cannot fold them; `terrane check` names them"
+        } else {
+            "is unknown"
+        };
         self.0.push(format!(
-            "{rows} keys of table {name:?} with operands, whose merge operator {operator:?} is unknown"
+            "{rows} {keys} of table {name:?} with operands, whose merge operator {operator:?} {why}"
         ));
     }
 

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane::{Batch, Db, Durability, Table};
+use terrane::{Batch, Db, Durability, Kind, Table};
 use terrane_base::key::{check_key, check_value};
 
 use super::position::{self, Earlier, Progress};
@@ -196,13 +196,21 @@ impl<'d> Importer<'d> {
             None => self.table.clone(),
             Some(name) => self.named(name)?,
         };
+        match self.pending.batch.put(&table, &row.key, &row.value) {
+            Ok(()) => {}
+            // The table's merge operator takes no such value.
+            Err(error) if error.kind() == Kind::Invalid => {
+                let line = self.records.position().line;
+                return self.bad(&BadRow { line, reason: error.message().to_owned() });
+            }
+            Err(error) => return Err(error.into()),
+        }
         let pending = &mut self.pending;
         if self.counts_replaced {
             let is_new =
                 pending.keys.insert((table.number(), row.key.clone())) && !table.contains(&row.key)?;
             pending.replaced += u64::from(!is_new);
         }
-        pending.batch.put(&table, &row.key, &row.value)?;
         pending.records += 1;
         pending.position = Some(self.records.position());
         Ok(())

@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Read, Write};
 
 use std::time::Duration;
 
-use terrane::{Batch, Durability, Kind, Options, counter};
+use terrane::{Batch, Durability, Error, Kind, Options, Table, counter};
 
 use super::store::{self, Access, close, end, open_table, start};
 use super::{consent, functions};
@@ -34,7 +34,13 @@ pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result
         return Ok(writeln!(out, "{}", counter::decode(&value)?)?);
     }
     let mut shown = Vec::new();
-    text::write_value(command.format, operands.unwrap_or(&value), &mut shown);
+    let value = operands.unwrap_or(&value);
+    match command.format {
+        Format::Json => text::write_row(command.format, &key, value, &mut shown),
+        Format::Tsv | Format::Hex | Format::Raw => {
+            text::write_alone(command.format, "value", value, &mut shown)
+        }
+    }
     // A person sees a prompt after it; a program gets the bytes and nothing else.
     if command.format == Format::Raw && std::io::stdout().is_terminal() {
         shown.push(b'\n');
@@ -45,6 +51,8 @@ pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result
 pub(super) fn put(engine: &Engine, command: &Put) -> Result<(), Failure> {
     let key = key_argument(&command.key)?;
     let value = match command.value.as_str() {
+        typed if command.number => number(typed, "value")?,
+        typed if command.text => typed.as_bytes().to_vec(),
         "-" => {
             let mut value = Vec::new();
             // One byte beyond the limit is enough to be refused with the engine's own message.
@@ -59,38 +67,46 @@ pub(super) fn put(engine: &Engine, command: &Put) -> Result<(), Failure> {
     };
     let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let mut batch = Batch::new();
-    match &command.ttl {
-        Some(ttl) => batch.put_with_ttl(&table, &key, &value, time(ttl)?)?,
-        None => batch.put(&table, &key, &value)?,
-    }
+    let added = match &command.ttl {
+        Some(ttl) => batch.put_with_ttl(&table, &key, &value, time(ttl)?),
+        None => batch.put(&table, &key, &value),
+    };
+    added.map_err(|error| with_hint(error, &table, command.number, "value"))?;
     store::write(&db, &batch, sync(command.sync))?;
     close(engine, db)
 }
 
 pub(super) fn merge(engine: &Engine, command: &Merge) -> Result<(), Failure> {
     let key = key_argument(&command.key)?;
-    let usage = |why: String| Failure::new(Code::Usage, format!("operand: {why}"));
     let operand = if command.number {
-        let number = command
-            .operand
-            .parse()
-            .map_err(|_| usage(format!("{:?} is not a whole number", command.operand)))?;
-        counter::encode(number).to_vec()
+        number(&command.operand, "operand")?
     } else {
+        let usage = |why: String| Failure::new(Code::Usage, format!("operand: {why}"));
         text::parse_bytes(&command.operand).map_err(usage)?
     };
     let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let mut batch = Batch::new();
-    if let Err(error) = batch.merge(&table, &key, &operand) {
-        let mut failure = Failure::from(error);
-        let counts = table.kept_options().iter().any(|(_, value)| value == "counter");
-        if counts && !command.number {
-            failure.message += "; with --number the operand is a number";
-        }
-        return Err(failure);
-    }
+    let added = batch.merge(&table, &key, &operand);
+    added.map_err(|error| with_hint(error, &table, command.number, "operand"))?;
     store::write(&db, &batch, sync(command.sync))?;
     close(engine, db)
+}
+
+/// A whole number as a counter has it.
+fn number(typed: &str, what: &str) -> Result<Vec<u8>, Failure> {
+    let refused = || Failure::new(Code::Usage, format!("{what}: {typed:?} is not a whole number of 64 bits"));
+    typed.parse().map(|number| counter::encode(number).to_vec()).map_err(|_| refused())
+}
+
+/// An error of a change, with the option that a table of counters asks for.
+fn with_hint(error: Error, table: &Table, is_number: bool, what: &str) -> Failure {
+    let is_refused = error.kind() == Kind::Invalid;
+    let mut failure = Failure::from(error);
+    let counts = table.kept_options().iter().any(|(_, value)| value == "counter");
+    if is_refused && counts && !is_number {
+        failure.message += &format!("; with --number the {what} is a number");
+    }
+    failure
 }
 
 /// A time as the option `time_to_live` takes it.

@@ -16,6 +16,7 @@ use crate::text::{count, path};
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
     deployment::refuse(&command.database, "repair", "restore a backup, or the bucket")?;
+    files::refuse_within(&command.database, &command.target)?;
     let options = options(engine, Access::Create)?;
     let target = path(&command.target);
     let kind = files::kind(&command.target).map_err(|error| Failure::file(&target, &error))?;

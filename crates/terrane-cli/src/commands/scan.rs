@@ -29,12 +29,15 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
         shown.clear();
         let operands = functions::operands(&value);
         if command.keys {
-            text::write_value(command.format, &key, &mut shown);
+            text::write_alone(command.format, "key", &key, &mut shown);
             if command.format == text::Format::Raw {
                 shown.push(b'\n');
             }
-        } else if command.number && operands.is_none() {
-            let number = counter::decode(&value)?.to_string();
+        } else if let Some(number) =
+            counter::decode(&value).ok().filter(|_| command.number && operands.is_none())
+        {
+            // A value that is no number is shown as it is: the rows behind it are wanted, too.
+            let number = number.to_string();
             text::write_row(command.format, &key, number.as_bytes(), &mut shown);
         } else {
             text::write_row(command.format, &key, operands.unwrap_or(&value), &mut shown);

@@ -119,6 +119,15 @@ fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
             eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
             Ok(follower.view())
         }
+        Err(missing) if missing.kind() == Kind::NotFound && !options.create_if_missing => {
+            let mut failure = Failure::from(missing);
+            // The remedy of the error is an option that the command sets itself.
+            failure.message = failure.message.replace(
+                "set create_if_missing to make one",
+                "put, import, copy and `terrane shell --create` make one",
+            );
+            Err(failure)
+        }
         opened => Ok(opened?),
     }
 }

@@ -37,6 +37,14 @@ impl<R: Source> Csv<R> {
         let header = rows.columns().map(|column| String::from_utf8(column.to_vec()));
         let header: Vec<String> =
             header.collect::<Result<_, _>>().map_err(|_| invalid("the header is not UTF-8"))?;
+        let mut names: Vec<&str> = header.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+            return Err(invalid(format!(
+                "line 1: the header names column {} twice: give each column a name of its own",
+                twice[0]
+            )));
+        }
         let column_of = |field: &String| {
             let column = header.iter().position(|name| name == field);
             column.ok_or_else(|| {

@@ -263,3 +263,90 @@ fn every_list_is_shown_as_json_too() {
     let file = &objects("inspect rows.extents --json")[0];
     assert_eq!((&file["entries"], &file["first"]), (&50.into(), &"p000000".into()));
 }
+
+#[test]
+fn a_name_that_promises_compression_is_refused_for_external_files() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    for name in ["rows.extents.gz", "rows.extents.zst"] {
+        shell.fails(&format!("export db {name}"), 2, &[name, "not compressed as a whole"]);
+        assert!(!shell.path(name).exists(), "{name}");
+    }
+}
+
+#[test]
+fn columns_of_one_name_are_refused() {
+    let shell = Shell::new();
+    shell.file("twice.csv", "id,name,id\n1,ada,2\n");
+    shell.fails("import db twice.csv --key id", 2, &["line 1", "column id twice"]);
+}
+
+#[test]
+fn an_ingest_refuses_a_damaged_file_and_takes_it_when_told_so() {
+    let shell = Shell::new();
+    shell.file("rows.jsonl", people(1000));
+    shell.ok("import db rows.jsonl --key id");
+    shell.ok("export db rows.extents");
+    let mut bytes = std::fs::read(shell.path("rows.extents")).unwrap();
+    bytes[100] ^= 1;
+    shell.file("rows.extents", bytes);
+    shell.ok("put other k v");
+    for flags in ["", "--copy"] {
+        shell.fails(&format!("ingest other rows.extents {flags}"), 3, &["rows.extents"]);
+        assert_eq!(shell.ok("count other"), "1\n");
+    }
+    shell.ok("ingest other rows.extents --copy --no-verify");
+    assert_eq!(shell.run("count other").status.code(), Some(3));
+}
+
+#[test]
+fn a_shell_takes_keys_that_look_like_options() {
+    let shell = Shell::new();
+    let lines = b"put -- -k v\nget -- -k\n.table default\nget --format=json -- --table\n";
+    let output = shell.with_input("shell db --create", lines);
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with("v\n"), "{said}{}", String::from_utf8_lossy(&output.stderr));
+    assert_eq!(output.status.code(), Some(1), "there is no key --table, and it is no option");
+    let output = shell.with_input("shell db", b".timing foo\n");
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && error.contains(".timing takes on or off"), "{error}");
+}
+
+#[test]
+fn nothing_is_made_within_a_database() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    for line in [
+        "backup create db db/backups",
+        "repair db db/repaired",
+        "copy db db/sub/copied",
+        "export db db/../db/rows.jsonl",
+        "export db db/rows.extents",
+    ] {
+        shell.fails(line, 2, &["is within the database db", "beside it"]);
+    }
+    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents"] {
+        assert!(!shell.path("db").join(name).exists(), "{name}");
+    }
+    shell.ok("export db db.jsonl");
+}
+
+#[test]
+fn errors_name_what_the_command_has() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    shell.fails(
+        "compact none",
+        1,
+        &["no database in none", "put, import, copy and `terrane shell --create`"],
+    );
+    shell.fails("doctor db", 2, &["db is a directory", "terrane check"]);
+    let output = shell.run("get db k -o x=1");
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("no option x") && !error.contains("did you mean"), "{error}");
+    shell.fails("get db k -o memory_bytes=abc", 2, &["expected a whole number"]);
+    // As the help of export has it, for a database that is new.
+    shell.ok("export db rows.extents");
+    shell.ok("ingest other rows.extents");
+    assert_eq!(shell.ok("get other k"), "v");
+}

@@ -59,6 +59,11 @@ fn scans() {
     assert!(shell.ok("import db t.tsv").starts_with("imported 4 records"));
     assert_eq!(shell.ok("scan db"), "a\t1\nb\t2\nba\t3\nc\tx\\\\y\\tz\n");
     assert_eq!(shell.ok("scan db --reverse --limit 2 --keys"), "c\nba\n");
+    shell.ok(r"put typed c 0x52\n --text");
+    assert_eq!(shell.ok("get typed c"), r"0x52\n");
+    assert_eq!(shell.ok("scan db --reverse --limit 1 --keys --format json"), "{\"key\":\"c\"}\n");
+    let got: serde_json::Value = serde_json::from_str(&shell.ok("get db c --format json")).unwrap();
+    assert_eq!(got["key"], "c", "{got}");
     assert_eq!(
         shell.ok("scan db --from b --to c --format json"),
         "{\"key\":\"b\",\"value\":\"2\"}\n{\"key\":\"ba\",\"value\":\"3\"}\n"

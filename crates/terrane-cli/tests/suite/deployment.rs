@@ -199,3 +199,35 @@ fn a_deployment_is_read_as_it_was() {
         assert!(output.status.code() == Some(2) && said.contains(why), "{line}: {said}");
     }
 }
+
+/// Nothing listens at the port, so each request is refused at once, and asked again.
+#[cfg(feature = "grpc")]
+#[test]
+fn storage_that_does_not_answer_is_named_before_the_command_gives_up() {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+
+    let shell = Shell::new();
+    let file = "[journal]\ndirectory = \"journal\"\n[storage]\nurl = \"grpc://127.0.0.1:9\"\n";
+    shell.file("far.toml", file);
+    let mut put = shell.command("put far.toml k v").stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(put.stderr.take().unwrap()).read_line(&mut line).unwrap();
+    put.kill().unwrap();
+    put.wait().unwrap();
+    assert!(line.starts_with("terrane: far.toml: not open after 2 s"), "{line}");
+    let output = shell.run("doctor far.toml");
+    let said = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(6), "{said}");
+    assert_eq!(said.matches("not tried: the storage has failed").count(), 3, "{said}");
+    assert!(said.contains("in 3 s failed"), "{said}");
+}
+
+#[test]
+fn no_backup_is_restored_into_a_directory_named_like_a_deployment_file() {
+    let shell = Shell::new();
+    shell.ok("put db k v");
+    shell.ok("backup create db place");
+    shell.fails("backup restore place new.toml", 1, &["no deployment file new.toml"]);
+    assert!(!shell.path("new.toml").exists());
+}

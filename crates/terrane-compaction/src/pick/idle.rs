@@ -30,9 +30,15 @@ impl<'a> Picker<'a> {
             .or_else(|| levels().find_map(|number| self.gather_job(number)))
     }
 
+    /// Moves extents of the deepest level up, if the tree is deeper than necessary and no request moves
+    /// extents down.
+    pub(super) fn collapse_job(&self) -> Option<JobSpec> {
+        if self.shape.keeps_depth { None } else { self.rising_job(JobKind::Collapse) }
+    }
+
     /// Moves extents of the deepest level up, if the tree is deeper than necessary. The extents that they
     /// overlap above are newer and stay above what is left below, so the order of versions holds.
-    pub(super) fn collapse_job(&self) -> Option<JobSpec> {
+    pub(super) fn rising_job(&self, kind: JobKind) -> Option<JobSpec> {
         let deepest = self.shape.deepest();
         if deepest <= self.targets.depth {
             return None;
@@ -60,7 +66,6 @@ impl<'a> Picker<'a> {
         }
         assert!(!range.is_empty(), "one extent and what it overlaps always make a job");
         let slices = self.rising(deepest, range).into();
-        let kind = JobKind::Collapse;
         self.build(JobDraft { kind, slices, target: deepest - 1, drops_deletes: false, rewrites: false })
     }
 

@@ -1,6 +1,6 @@
 //! Manual compaction of a range of keys and levels, job by job.
 
-use std::ops::RangeInclusive;
+use std::ops::{Bound, RangeInclusive};
 
 use terrane_format::manifest::{LEVEL_MAX, Place};
 
@@ -22,6 +22,9 @@ pub struct RangeRequest {
     deepens: bool,
     /// Keys up to this one were rewritten.
     rewritten: Option<Vec<u8>>,
+    /// True once a job has moved extents up, since the tree was deeper than it has to be: from then on none
+    /// moves down.
+    rises: bool,
 }
 
 /// The state of a request.
@@ -40,10 +43,11 @@ impl RangeRequest {
     /// overflow runs. A last level deeper than the tree means the tree's deepest, or the one that a tree of
     /// these bytes should have as its deepest, if that is deeper: the picker would move the extents there
     /// later. With `rewrites_last`, extents that are in the last level already are rewritten, so that no
-    /// unneeded version stays.
+    /// unneeded version stays. If the range is the whole table then and the last level is not named, the
+    /// tree is made as shallow as these bytes allow: the picker would do so later.
     #[must_use]
     pub fn new(range: KeyRange, levels: RangeInclusive<u8>, rewrites_last: bool) -> Self {
-        RangeRequest { range, levels, rewrites_last, deepens: false, rewritten: None }
+        RangeRequest { range, levels, rewrites_last, deepens: false, rewritten: None, rises: false }
     }
 
     /// Moves all extents of level `number` one level down, even into a new level; 0 means the overflow runs.
@@ -52,7 +56,14 @@ impl RangeRequest {
     #[must_use]
     pub fn one_level(number: u8) -> Self {
         let levels = number..=(number + 1).min(LEVEL_MAX);
-        RangeRequest { range: KeyRange::all(), levels, rewrites_last: false, deepens: true, rewritten: None }
+        RangeRequest {
+            range: KeyRange::all(),
+            levels,
+            rewrites_last: false,
+            deepens: true,
+            rewritten: None,
+            rises: false,
+        }
     }
 
     /// Returns true if an automatic picker might undo the requested shape: then it must not run while the
@@ -64,6 +75,7 @@ impl RangeRequest {
 
     /// Records a finished job of this request.
     pub fn advance(&mut self, spec: &JobSpec) {
+        self.rises |= is_rise(spec);
         if spec.rewrites
             && let Some(last) = spec.inputs.iter().filter_map(|input| input.extents.last()).next_back()
         {
@@ -92,6 +104,9 @@ pub fn pick_range(
 ) -> RangeStep {
     let cursors = Cursors::new();
     let picker = Picker::new(shape, limits, claims, &cursors);
+    if request.rises {
+        return picker.rise(request).unwrap_or(RangeStep::Done);
+    }
     let last = *request.levels.end();
     // The depth is that of the levels without the runs: once these are in level 1, the next look counts them.
     let deepest = shape.deepest().max(picker.targets.depth);
@@ -101,7 +116,13 @@ pub fn pick_range(
         _ => picker.range_of_level(request, number),
     });
     let step = moved.or_else(|| if request.rewrites_last { picker.rewrite(request, last) } else { None });
-    step.unwrap_or(RangeStep::Done)
+    step.or_else(|| picker.rise(request)).unwrap_or(RangeStep::Done)
+}
+
+/// Returns true for a job that moves extents up.
+fn is_rise(spec: &JobSpec) -> bool {
+    let Place::Level(target) = spec.target else { return false };
+    spec.inputs.iter().any(|input| matches!(input.place, Place::Level(number) if number > target))
 }
 
 fn step(job: Option<JobSpec>) -> RangeStep {
@@ -138,6 +159,17 @@ impl Picker<'_> {
         let bytes = bytes_of(level, start..wanted.end);
         let range = self.grow_down(number, start..start + 1, bytes);
         Some(step(self.move_down(JobKind::Manual, number, range, false)))
+    }
+
+    /// Moves the deepest level up after a rewrite of the whole table, which may have made it so small that it
+    /// fits into the level above.
+    fn rise(&self, request: &RangeRequest) -> Option<RangeStep> {
+        let is_whole = request.range.start.is_empty() && request.range.end == Bound::Unbounded;
+        let is_free = request.rewrites_last && !request.deepens && *request.levels.end() == LEVEL_MAX;
+        if !is_whole || !is_free {
+            return None;
+        }
+        self.rising_job(JobKind::Manual).map(|job| RangeStep::Job(Box::new(job)))
     }
 
     fn rewrite(&self, request: &RangeRequest, number: u8) -> Option<RangeStep> {

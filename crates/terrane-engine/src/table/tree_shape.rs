@@ -18,6 +18,7 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         heats: Vec::new(),
         scanned: table.scan_marks.ranges(),
         may_be_wide: true,
+        keeps_depth: false,
         collation: table.semantics.collation().clone(),
     }
 }

@@ -37,6 +37,7 @@ pub use log::{LogBucket, LogSettings};
 pub use memory::MemoryBucket;
 pub(crate) use open::is_absent;
 pub use open::open;
+pub(crate) use open::open_within;
 pub use pending::Pending;
 pub use retry::{RetryLimits, RetryingBucket};
 

@@ -19,6 +19,14 @@ use super::{Bucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket};
 /// # Errors
 /// `Invalid` if there is no such kind of address, or something that it needs is missing; `Io`.
 pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
+    open_within(url, env, RetryLimits::default())
+}
+
+/// As [`open`], with other limits for the repetition of requests.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_within(url: &str, env: &Env, limits: RetryLimits) -> Result<Arc<dyn Bucket>> {
     let inner: Arc<dyn Bucket> = match url.split_once(':') {
         Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
         Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
@@ -30,7 +38,7 @@ pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
             return Err(Error::invalid(message));
         }
     };
-    Ok(Arc::new(RetryingBucket::new(inner, RetryLimits::default(), env.clone())))
+    Ok(Arc::new(RetryingBucket::new(inner, limits, env.clone())))
 }
 
 /// Returns true if the address is that of a directory which does not exist: opening would make it, and a

@@ -3,6 +3,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
@@ -12,11 +13,18 @@ use terrane_levels::{directory, journal_place};
 
 use super::journal::{bucket_of, journal_in_bucket};
 use super::{Deployment, follow};
-use crate::bucket::{self, names, probe};
+use crate::bucket::{self, RetryLimits, names, probe};
 use crate::jobs::JobTable;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
 use crate::{Bucket, JournalFolder, ManifestFolder, tier};
+
+/// How long what does not answer is asked: somebody waits for the list.
+const LIMITS: RetryLimits = RetryLimits {
+    pause_min: Duration::from_millis(50),
+    pause_max: Duration::from_secs(1),
+    deadline: Duration::from_secs(3),
+};
 
 /// The outcome of trying one part.
 #[derive(Clone, Debug)]
@@ -31,6 +39,11 @@ impl Tried {
     fn new(part: impl Into<String>, outcome: Result<String>) -> Tried {
         Tried { part: part.into(), outcome }
     }
+
+    /// Returns true if what was asked gave no answer.
+    fn has_failed(&self) -> bool {
+        matches!(&self.outcome, Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy))
+    }
 }
 
 impl Deployment {
@@ -42,14 +55,22 @@ impl Deployment {
         if let Some(cache) = &self.cache {
             tried.push(Tried::new("cache", tier::try_directory(&PosixDisk::new(), cache)));
         }
-        let bucket = match bucket::open(&self.url, &env) {
+        let bucket = match bucket::open_within(&self.url, &env, LIMITS) {
             Ok(bucket) => bucket,
             Err(error) => {
                 tried.push(Tried::new("storage", Err(error)));
                 return tried;
             }
         };
-        tried.extend(self.try_bucket(&*bucket, "storage", &env));
+        let probed = self.try_bucket(&*bucket, "storage", &env);
+        let is_out_of_reach = probed.iter().any(Tried::has_failed);
+        tried.extend(probed);
+        if is_out_of_reach {
+            // Each would fail in the same way, after as long a time.
+            let why = || Error::new(Kind::Io, "not tried: the storage has failed");
+            tried.extend(["manifest", "data", "a follower here"].map(|part| Tried::new(part, Err(why()))));
+            return tried;
+        }
         let folder = ManifestFolder::new(bucket.clone(), &self.prefix);
         let told = folder.and_then(|folder| self.tell_manifest(&folder));
         tried.push(Tried::new("manifest", told));

@@ -72,9 +72,12 @@ impl Batch {
         let Some((key, value)) = rows.next() else { return Ok(()) };
         self.put_bytes(table, key.as_ref(), value.as_ref())?;
         let (id, until) = (table.id(), table.inner.semantics.expiry_of_put());
-        rows.try_for_each(|(key, value)| match until {
-            Moment::NEVER => self.records.put(id, key.as_ref(), value.as_ref()),
-            until => self.records.put_until(id, key.as_ref(), value.as_ref(), until),
+        rows.try_for_each(|(key, value)| {
+            table.check_value(value.as_ref())?;
+            match until {
+                Moment::NEVER => self.records.put(id, key.as_ref(), value.as_ref()),
+                until => self.records.put_until(id, key.as_ref(), value.as_ref(), until),
+            }
         })
     }
 
@@ -230,6 +233,7 @@ impl Batch {
         value: &[u8],
         until: Moment,
     ) -> Result<()> {
+        table.check_value(value)?;
         table.encoding(key, |key| self.change(table, |records, id| records.put_until(id, key, value, until)))
     }
 

@@ -201,6 +201,7 @@ impl Table {
 
     fn put_until_moment(&self, key: &[u8], value: &[u8], until: Moment) -> Result<()> {
         self.refuse_if_dropped()?;
+        self.check_value(value)?;
         self.encoding(key, |key| {
             self.engine.write_point(false, |batch| batch.put_until(self.id(), key, value, until))
         })
@@ -227,10 +228,30 @@ impl Table {
     /// Adds a put of an encoded key that expires by the table's time to live.
     #[inline]
     pub(crate) fn add_put(&self, records: &mut terrane_base::Batch, key: &[u8], value: &[u8]) -> Result<()> {
+        self.check_value(value)?;
         match self.inner.semantics.expiry_of_put() {
             Moment::NEVER => records.put(self.id(), key, value),
             until => records.put_until(self.id(), key, value, until),
         }
+    }
+
+    /// Refuses a value that the table's merge operator could fold nothing onto.
+    ///
+    /// # Errors
+    /// `Invalid`.
+    #[inline]
+    pub(crate) fn check_value(&self, value: &[u8]) -> Result<()> {
+        match self.inner.semantics.operator() {
+            None => Ok(()),
+            Some(operator) => operator.check_value(value).map_err(|error| self.wrong("value", value, error)),
+        }
+    }
+
+    /// The error of an operator about bytes that are to be written.
+    #[cold]
+    fn wrong(&self, what: &str, bytes: &[u8], error: Error) -> Error {
+        let error = if error.kind() == Kind::Invalid { error } else { Error::invalid(error.message()) };
+        error.context(format!("{what} of {} bytes for table {:?}", bytes.len(), self.name()))
     }
 
     /// Adds an operand of an encoded key that expires by the table's time to live.
@@ -240,10 +261,7 @@ impl Table {
         key: &[u8],
         operand: &[u8],
     ) -> Result<()> {
-        let wrong = |error: Error| {
-            let error = if error.kind() == Kind::Invalid { error } else { Error::invalid(error.message()) };
-            error.context(format!("operand of {} bytes for table {:?}", operand.len(), self.name()))
-        };
+        let wrong = |error: Error| self.wrong("operand", operand, error);
         self.require_operator()?.check_operand(operand).map_err(wrong)?;
         records.merge(self.id(), key, operand, self.inner.semantics.expiry_of_operand())
     }

@@ -29,6 +29,8 @@ impl Transaction {
     }
 
     fn put_bytes(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()> {
+        // Before the key is locked: a put that is refused leaves no lock.
+        table.check_value(value)?;
         self.before_write(table, key, value.len())?;
         self.batch.put(table, key, value)
     }
@@ -105,6 +107,7 @@ impl Transaction {
     }
 
     fn put_until_moment(&mut self, table: &Table, key: &[u8], value: &[u8], until: Moment) -> Result<()> {
+        table.check_value(value)?;
         self.before_write(table, key, value.len())?;
         self.batch.put_until_moment(table, key, value, until)
     }

@@ -157,7 +157,7 @@ fn the_row_that_a_step_lends_is_that_where_it_leads() {
     for reader_age_max_ms in [0, 3_600_000] {
         let db = Db::open_in_memory_with(&Options { reader_age_max_ms, ..Options::default() }).unwrap();
         for order in ["bytewise", "reverse"] {
-            let options = TableOptions::new().key_order(order).merge_operator("counter");
+            let options = TableOptions::new().key_order(order).merge_operator("append");
             let table = db.create_table(order, &options).unwrap();
             for number in 0..60u64 {
                 // Puts in extents, and above them deletes, puts and operands in the memtable.

@@ -183,12 +183,14 @@ impl Shell {
         if name != "options" {
             line.push(self.path.display().to_string());
         }
-        line.extend_from_slice(&words[1..]);
+        // What stands behind -- is no option, even where it looks like one.
+        let mut options = words[1..].iter().take_while(|word| *word != "--");
         let names_table =
-            words.iter().any(|word| word == "--table" || word.starts_with("--table=") || word == "--all");
+            options.any(|word| word == "--table" || word.starts_with("--table=") || word == "--all");
         if *has_table && !names_table {
             line.push(format!("--table={}", self.table));
         }
+        line.extend_from_slice(&words[1..]);
         let mut arguments = match Arguments::try_parse_from(line) {
             Ok(arguments) => arguments,
             Err(error) if error.use_stderr() => {
@@ -239,6 +241,10 @@ impl Shell {
             }
             ("timing", Some("on") | None) => self.has_timing = true,
             ("timing", Some("off")) => self.has_timing = false,
+            ("timing", Some(word)) => {
+                let why = format!(".timing takes on or off, not {word:?}");
+                return Err(Failure::new(Code::Usage, why));
+            }
             ("flush", _) => self.db().flush()?,
             ("refresh", _) => self.refresh()?,
             ("shape", _) => return self.take(&["shape".to_owned()], out),

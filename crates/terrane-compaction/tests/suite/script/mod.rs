@@ -16,7 +16,7 @@ use terrane_compaction::{
     TableShape, Targets, debt_bytes, pick, pick_range, plan_flush, space_permille,
 };
 use terrane_format::extent::ExtentMeta;
-use terrane_format::manifest::Place;
+use terrane_format::manifest::{LEVEL_MAX, Place};
 use terrane_levels::{Change, Metasnapshot};
 
 /// A table under test.
@@ -71,6 +71,7 @@ impl World {
             "drop" => self.drop_claim(&words),
             "run" => self.run_all(),
             "manual" => self.manual(&words),
+            "beside" => self.beside(&words),
             "down" => self.ask(RangeRequest::one_level(words[0].parse().unwrap())),
             "flush" => self.flush(&words),
             "load" => self.observe(&words),
@@ -194,6 +195,31 @@ impl World {
         let (from, to) = words[1].split_once("..").unwrap();
         let levels = from.parse().unwrap()..=to.parse().unwrap();
         self.ask(RangeRequest::new(range, levels, words.get(2) == Some(&"rewrite")))
+    }
+
+    /// Does what a request for the whole table asks for, and after each of its jobs one that the picker finds
+    /// as long as the request waits.
+    fn beside(&mut self, words: &[&str]) -> String {
+        let mut request =
+            RangeRequest::new(text::parse_range(".."), 0..=LEVEL_MAX, words.contains(&"rewrite"));
+        let mut out = String::new();
+        for _ in 0..100 {
+            let spec = match pick_range(&self.shape(), &self.limits, &self.claims, &request) {
+                RangeStep::Done => return out + &self.show(),
+                RangeStep::Busy => return out + "busy\n",
+                RangeStep::Job(spec) => spec,
+            };
+            out += &text::show_job_line(&spec);
+            request.advance(&spec);
+            self.replace(&spec);
+            let shape = TableShape { keeps_depth: true, ..self.shape() };
+            if let Some(spec) = pick(&shape, &self.limits, &self.claims, &self.cursors) {
+                out += &text::show_job_line(&spec);
+                self.cursors.advance(&spec);
+                self.replace(&spec);
+            }
+        }
+        panic!("the request does not come to an end:\n{out}");
     }
 
     /// Does what a request asks for, job by job.

@@ -87,6 +87,7 @@ impl Maintenance {
             self.background.scheduler.wake();
         }
         let follows_shape = !served.makes_shape && !schedule.is_paused() && limits.automatic;
+        shape.keeps_depth = served.is_waiting;
         if follows_shape && served.job.is_none() {
             shape.may_be_wide = table.nothing_wide.lock().may_be_wide(&shape, tree, &settings);
         }

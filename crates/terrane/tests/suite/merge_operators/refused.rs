@@ -1,6 +1,8 @@
 //! Operands that the writer refuses.
 
-use terrane::{Batch, Db, Kind, TableOptions};
+use std::time::Duration;
+
+use terrane::{Batch, Db, Durability, Kind, TableOptions, TransactionOptions};
 
 #[test]
 fn an_operand_that_no_value_can_be_made_of_is_refused_by_the_writer() {
@@ -23,5 +25,48 @@ fn an_operand_that_no_value_can_be_made_of_is_refused_by_the_writer() {
         }
         assert!(batch.is_empty());
         assert_eq!(table.get(b"k").unwrap().as_deref(), Some(good));
+    }
+}
+
+/// An operand could not be folded onto it, and every later read of the key would fail.
+#[test]
+fn a_value_that_no_operand_can_be_folded_onto_is_refused_by_the_writer() {
+    let db = Db::open_in_memory().unwrap();
+    let hour = Duration::from_secs(3600);
+    for (operator, good, bad) in
+        [("counter", &7i64.to_le_bytes()[..], &b"7"[..]), ("json_merge_patch", b"{\"a\":1}", b"{\"a\":")]
+    {
+        if cfg!(not(feature = "json")) && operator != "counter" {
+            continue;
+        }
+        for order in ["bytewise", "reverse"] {
+            let options = TableOptions::new().merge_operator(operator).key_order(order);
+            let table = db.create_table(&format!("{operator} {order}"), &options).unwrap();
+            table.put(b"k", good).unwrap();
+            let mut batch = Batch::new();
+            let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
+            for refused in [
+                table.put(b"k", bad),
+                table.put_with(b"k", bad, Durability::Synced),
+                table.put_with_ttl(b"k", bad, hour),
+                table.put_until(b"k", bad, Duration::from_secs(4_102_444_800)),
+                batch.put(&table, b"k", bad),
+                batch.put_with_ttl(&table, b"k", bad, hour),
+                batch.put_all(&table, [(b"k", bad)]),
+                transaction.put(&table, b"k", bad),
+                transaction.put_with_ttl(&table, b"k", bad, hour),
+            ] {
+                let error = refused.unwrap_err();
+                assert_eq!(error.kind(), Kind::Invalid, "{error}");
+                assert!(error.to_string().contains("value of"), "{error}");
+            }
+            assert!(batch.is_empty());
+            assert_eq!(batch.put_all(&table, [(b"j", good), (b"k", bad)]).unwrap_err().kind(), Kind::Invalid);
+            assert_eq!(batch.len(), 1, "the puts before the failed one");
+            // A put that is refused leaves no lock.
+            table.put(b"k", good).unwrap();
+            drop(transaction);
+            assert_eq!(table.get(b"k").unwrap().as_deref(), Some(good));
+        }
     }
 }
