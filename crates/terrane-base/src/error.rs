@@ -9,7 +9,7 @@ use crate::SeqNo;
 /// The result of every fallible call of the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What the caller must do about an [`Error`].
+/// Kinds of [`Error`]: each says how the caller should react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -220,7 +220,7 @@ impl Error {
         Error(Arc::new(inner))
     }
 
-    /// What the caller must do.
+    /// The kind of the error, which says how the caller should react.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.0.kind

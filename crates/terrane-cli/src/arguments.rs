@@ -1,4 +1,4 @@
-//! What can be typed. The texts here are the help and the manual page.
+//! The command line. The texts here are the help and the manual page.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ Keys and values are text with the escapes \\n \\r \\t \\0 \\\\ \\xNN, or 0x and 
 #[derive(Clone, Debug, Parser)]
 #[command(name = "terrane", version, after_help = format!("{EXAMPLES}\n{}", exit::table()), max_term_width = 100)]
 pub struct Arguments {
-    /// What to do
+    /// The command to run
     #[command(subcommand)]
     pub command: Command,
     /// Options of the engine

@@ -24,7 +24,7 @@ const DRAW_EVERY: Duration = Duration::from_millis(100);
 /// Columns of a terminal that does not say how wide it is.
 const COLUMNS: usize = 80;
 
-/// What the amount counts.
+/// The unit of the amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
@@ -38,9 +38,9 @@ pub enum Unit {
 /// The state of some work at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// What is done, in one word: `import`, `check`.
+    /// The work, in one word: `import`, `check`.
     pub what: &'static str,
-    /// What the amounts count.
+    /// The unit of the amounts.
     pub unit: Unit,
     /// The amount that an earlier run did: shown, but not part of the rate.
     pub before: u64,

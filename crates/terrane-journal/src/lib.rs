@@ -74,7 +74,7 @@ pub struct Placed<'a> {
 
 /// The component that owns segments.
 ///
-/// What an implementer guarantees ([`conformance`] checks it):
+/// An implementer guarantees ([`conformance`] checks it):
 /// 1. Numbers are consecutive over all batches, in the order in which the batches lie in the segments.
 /// 2. `index` runs once for each accepted batch, on the committing thread, before this batch or a later one
 ///    is visible.

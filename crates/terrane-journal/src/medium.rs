@@ -28,7 +28,7 @@ pub struct SealedEnd {
 
 /// The persist step behind the commit ring.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. Ids of segments grow.
 /// 2. A segment is registered for replay, and its whole space is allocated, before [`Medium::rotate`] returns
 ///    it.

@@ -69,8 +69,8 @@ pub(crate) struct ListNodeId(u32);
 struct Found {
     /// The last node before the key, on each level.
     before: [u32; LEVELS],
-    /// The next node when the search ran; its key is not less than the searched one. Other nodes may have been
-    /// inserted between the two since.
+    /// The next node when the search ran; its key is not less than the searched one. Other nodes may have
+    /// been inserted between the two since.
     behind: [u32; LEVELS],
     /// The node of the key itself.
     node: Option<u32>,

@@ -1,6 +1,6 @@
 //! How long a write waits.
 
-/// What a write survives when its call has returned.
+/// The failures that a write survives once its call has returned.
 ///
 /// ```
 /// use terrane::Durability;

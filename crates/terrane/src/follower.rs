@@ -60,7 +60,7 @@ pub struct Follower {
     looks: AtomicU64,
 }
 
-/// What belongs to the present view.
+/// State of the present view.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     stats: FollowerStats,

@@ -51,7 +51,7 @@ impl Sourced {
 #[derive(Clone, Debug)]
 enum Given {
     Encoding(Arc<dyn KeyOrder>),
-    /// All tables of an opening that name it share what is known of it.
+    /// The tables of an open database that name the comparator share it, with its state.
     Comparator(Collation),
 }
 

@@ -39,7 +39,7 @@ pub struct Import {
     /// The input, plain or compressed with gzip or Zstandard; - is standard input; for --from rocksdb a
     /// directory
     pub input: String,
-    /// Format of the input; told from the name if left out
+    /// Format of the input; derived from the name if left out
     #[arg(long, value_enum)]
     pub format: Option<import::Format>,
     /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the
@@ -47,7 +47,7 @@ pub struct Import {
     /// out for JSON Lines and CSV, the input is what `terrane export` wrote
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub key: Vec<String>,
-    /// What stands between the fields in the key
+    /// The text between the fields in the key
     #[arg(long, value_name = "TEXT", default_value = "/")]
     pub key_separator: String,
     /// Table to import into; made if missing

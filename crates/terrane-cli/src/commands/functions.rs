@@ -15,12 +15,12 @@ use crate::exit::{Code, Failure};
 /// First bytes of what a key with operands of an unknown operator reads as.
 const MARK: &[u8] = b"\0terrane: operands of an unknown merge operator\0";
 
-/// What databases are opened with for reading.
+/// The functions with which databases are opened for reading.
 pub(super) fn reading() -> Functions {
     Functions { operators: MergeOperators::new().with_source(Arc::new(AnyOperator)), ..Functions::any() }
 }
 
-/// What databases are opened with for writing: keys in an unknown order cannot be written.
+/// The functions with which databases are opened for writing: keys in an unknown order cannot be written.
 pub(super) fn writing() -> Functions {
     Functions { orders: KeyOrders::new(), ..Functions::any() }
 }
@@ -102,7 +102,7 @@ pub(super) fn check_order(table: &Table) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an export or a copy leaves out.
+/// Names of the parts that an export or a copy leaves out.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut(Vec<String>);
 

@@ -13,7 +13,7 @@ use crate::text::{self, key_argument};
 /// One batch may take this part of the memory of writers.
 const BATCH_SHARE: u64 = 4;
 
-/// What a command does to the database.
+/// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// Reads: beside other readers, and beside a writer by a view of its state; writes nothing.

@@ -24,7 +24,7 @@ use crate::table::due::DueTables;
 #[derive(Default)]
 pub(crate) struct Stopped(OnceLock<Error>);
 
-/// What is left of a step that was refused.
+/// The rest of a step that was refused.
 #[derive(Clone, Copy)]
 pub(crate) enum Left {
     /// It was refused before its edit.

@@ -1,4 +1,5 @@
-//! Moves of a walk to a version: at a node of the list, below a node of the tree, or at a key's newest or oldest one.
+//! Moves of a walk to a version: at a node of the list, below a node of the tree, or at a key's newest or
+//! oldest one.
 
 use terrane_base::SeqNo;
 

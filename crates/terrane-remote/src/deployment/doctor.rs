@@ -23,7 +23,7 @@ use crate::{Bucket, JournalFolder, ManifestFolder, tier};
 pub struct Tried {
     /// The part, or a property of it.
     pub part: String,
-    /// What was found, or what is wrong.
+    /// The finding, or the error.
     pub outcome: Result<String>,
 }
 

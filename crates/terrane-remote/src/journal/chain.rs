@@ -280,9 +280,9 @@ mod tests {
         chain.objects[1..].iter().map(|(number, _)| folder.objects.name(*number)).collect()
     }
 
-    /// What is missing was trimmed if the journal's last object needs it no more, and is lost otherwise.
+    /// A missing object was trimmed if the journal's last object no longer needs it, and is lost otherwise.
     #[test]
-    fn a_reading_that_a_trim_overtook_is_told_from_a_lost_object() {
+    fn a_reading_that_a_trim_overtook_is_no_lost_object() {
         for is_trimmed in [true, false] {
             let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
             let (log, folder) = log_in(bucket.clone());

@@ -34,7 +34,7 @@ pub(crate) struct PastJournal {
     segments: BTreeMap<SegmentId, PastSegment>,
 }
 
-/// What the objects have of a segment.
+/// The bytes of a segment in the objects.
 #[derive(Debug, Default)]
 struct PastSegment {
     /// From its front on; empty if the front was deleted.
@@ -120,7 +120,7 @@ impl PastSegment {
         at.checked_sub(1).map_or(0, |at| self.held[at].1)
     }
 
-    /// What it follows; `None` if its front is not there or no front of a segment.
+    /// The link to its predecessor; `None` if its front is missing or is no front of a segment.
     fn previous(&self) -> Option<ChainLink> {
         let front = self.bytes.first_chunk::<SEGMENT_HEADER_BYTES>()?;
         let (header, _) = SegmentHeader::decode(front).ok()?;

@@ -14,7 +14,7 @@ use terrane_levels::State;
 
 use super::{JournalChain, JournalFolder};
 
-/// What the objects of a journal have.
+/// The content of the objects of a journal.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// The objects, each with its greatest segment.

@@ -35,7 +35,7 @@ struct Segments {
     bytes: BTreeMap<SegmentId, Vec<u8>>,
 }
 
-/// What a look at the journal found.
+/// The result of a look at the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looked {
     /// Nothing new.

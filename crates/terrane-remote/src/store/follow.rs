@@ -41,7 +41,7 @@ pub(crate) struct FollowedStore {
     judge: Arc<Judge>,
 }
 
-/// What a manifest changes.
+/// The changes of a manifest.
 struct News {
     /// Extents that are new.
     added: Vec<(ExtentId, u32)>,

@@ -15,7 +15,7 @@
 //! | 15 | 14 | range delete | start, end |
 //! | 13 | | nothing; not counted | |
 //!
-//! What comes from a caller is read without trust: a length or a tag that is wrong is a failure.
+//! Bytes of callers are read without trust: a length or a tag that is wrong is a failure.
 
 use crate::ffi::failure::{Failure, Result};
 
@@ -38,7 +38,7 @@ const NOTHING: u8 = 13;
 const FAMILY_RANGE_DELETE: u8 = 14;
 const RANGE_DELETE: u8 = 15;
 
-/// What a record does.
+/// The kind of a record, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change<'b> {
     Put(&'b [u8], &'b [u8]),

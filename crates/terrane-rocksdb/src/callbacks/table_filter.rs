@@ -12,7 +12,8 @@ use crate::generated::values::TableProperties;
 /// Whether an iterator looks into a table file of these properties.
 pub(crate) type ShowsTable = Option<unsafe extern "C" fn(*mut c_void, *const TableProperties) -> u8>;
 
-/// What makes a filter of keys of some: where it is, whether a key may be in it, and what frees it.
+/// Makes a filter over some keys. Returns the filter, the function that tests a key, and the one that frees
+/// it.
 pub(crate) type MakeKeyFilter = Option<
     unsafe extern "C" fn(*mut c_void, *const *const c_char, *const usize, c_int, *mut usize) -> *mut c_char,
 >;

@@ -43,8 +43,8 @@ pub(crate) fn is_database(path: &Path) -> bool {
 /// have the same names.
 ///
 /// # Errors
-/// `Invalid argument` if backups are there and a database came beside them, or other backups: which are meant
-/// cannot be told, and those that are not shown would be taken for lost.
+/// `Invalid argument` if backups are there and a database came beside them, or other backups: the call
+/// cannot know which of them are meant, and a caller would take those that it does not list for lost.
 pub(crate) fn backup_place(path: &Path) -> Result<PathBuf> {
     let beside = path.join(BACKUPS);
     if !is_database(path) && !is_there(&beside) {

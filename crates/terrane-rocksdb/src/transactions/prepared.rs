@@ -37,7 +37,7 @@ impl State {
         Ok(())
     }
 
-    /// What is prepared under a name, with its changes.
+    /// The transaction that is prepared under a name, with its changes.
     fn recovered(database: &Database, name: &str) -> Result<State> {
         let batch = SharedBatch::new(0);
         {

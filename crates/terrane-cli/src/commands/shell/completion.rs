@@ -1,5 +1,5 @@
-//! What a tab completes: commands, the names of tables behind `--table` and `.table`, and keys of the present
-//! table where a command takes one.
+//! Completion by the tab key: of commands, of names of tables behind `--table` and `.table`, and of keys of
+//! the present table where a command takes one.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;

@@ -1,4 +1,4 @@
-//! What two pages of one writer say together: rates, and the latencies of what ended between them.
+//! Rates between two pages of one writer, and the latencies of operations that ended between them.
 
 use terrane::{MetricsPage, PageHistogram, PageTable, SharedMetrics};
 use terrane_base::metrics::HistogramSnapshot;
@@ -27,7 +27,7 @@ pub(super) struct Latency {
     pub(super) max: u64,
 }
 
-/// What tells a page from another one.
+/// The identity of a page: it differs between any two pages.
 pub(super) fn identity(page: &MetricsPage) -> (u32, u64, u64) {
     (page.process, page.number, page.written_micros)
 }

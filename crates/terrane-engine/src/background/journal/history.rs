@@ -18,7 +18,7 @@ use terrane_levels::directory::JOURNAL;
 
 use crate::shared::Shared;
 
-/// What one edit does to history.
+/// The changes of one edit to history.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPlan {
     /// Files of the oldest segments, which go.

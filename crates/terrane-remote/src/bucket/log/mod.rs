@@ -76,9 +76,10 @@ impl LogSettings {
 
     fn check(&self) -> Result<()> {
         if !(4096..=1 << 40).contains(&self.file_bytes) || self.objects_max == 0 {
-            return Err(Error::invalid(
-                "settings of a log: files of 4 KiB to 1 TiB, and one object at least",
-            ));
+            return Err(Error::invalid(format!(
+                "settings of an object log: file_bytes={} or objects_max={} is out of range: 4 KiB to 1 TiB, and 1 or more",
+                self.file_bytes, self.objects_max
+            )));
         }
         Ok(())
     }
@@ -107,7 +108,7 @@ struct Shared {
     is_full: AtomicBool,
     /// What the writer's `failed` says, for a look that must not wait for a group.
     has_failed: AtomicBool,
-    /// What an operator should know and no caller gets as its error.
+    /// A trouble that an operator should know and that no caller gets as its error.
     trouble: Mutex<Option<Error>>,
     _lock: Box<dyn DiskLock>,
 }
@@ -359,7 +360,7 @@ mod tests {
         assert!(FOLDER_OBJECTS_MAX + short < most, "with all that are short a list has them");
     }
 
-    /// What follows from it comes each second, and would hide it.
+    /// Later troubles that follow from it come each second, and would hide it.
     #[test]
     fn the_first_trouble_is_kept_until_it_is_taken() {
         let log =
