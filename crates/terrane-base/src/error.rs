@@ -13,7 +13,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Try again later: another operation holds what is needed, nothing is lost.
+    /// Try again later: another operation holds the resource, nothing is lost.
     Busy,
     /// Fix the argument or the option that the message names.
     Invalid,

@@ -33,7 +33,7 @@ pub trait Setting: Sized {
     /// Parses the text of a value.
     ///
     /// # Errors
-    /// A sentence fragment that says what is accepted.
+    /// A sentence fragment that names the accepted values.
     fn parse(text: &str) -> std::result::Result<Self, String>;
     /// The value as text that [`Setting::parse`] accepts.
     fn show(&self) -> String;

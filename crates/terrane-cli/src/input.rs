@@ -166,7 +166,7 @@ fn uncompress<R: Read + 'static>(head: &[u8], raw: R) -> io::Result<Result<Box<d
     Ok(Err(raw))
 }
 
-/// Counts what is read.
+/// Counts the read bytes.
 struct Counting<R> {
     inner: R,
     read: Arc<AtomicU64>,

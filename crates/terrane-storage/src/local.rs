@@ -246,8 +246,7 @@ impl Store for LocalStore {
         self.check_writable("write an extent")?;
         let slots = u32::try_from(bytes.len().div_ceil(SLOT_BYTES).max(1)).unwrap_or(u32::MAX);
         if !self.accounting()?.space.is_taken(id, slots) {
-            let message =
-                format!("{} bytes do not fit extent {id}: it has fewer slots allocated", bytes.len());
+            let message = format!("{} bytes do not fit extent {id}: it has fewer slots", bytes.len());
             return Err(Error::invalid(message));
         }
         let file = self.file(id.file)?;

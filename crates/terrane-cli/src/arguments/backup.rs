@@ -72,7 +72,7 @@ pub struct Create {
     pub database: PathBuf,
     /// Directory of the backups; made if missing
     pub place: PathBuf,
-    /// Bring what is in memory into extents first, instead of copying the journal
+    /// Flush memory into extents first, instead of copying the journal
     #[arg(long)]
     pub flush: bool,
     /// Read what older backups have, too, and copy its damaged objects again

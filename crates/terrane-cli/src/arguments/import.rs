@@ -20,7 +20,7 @@ read back with --escaped.
 The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
 kill or a signal the same command goes on right after the last batch that was acknowledged. When a file has grown since
 it was imported, the same command imports what was appended. Each pipe is an input of its own; with --name it is one
-that begins as the last pipe of that name did, and what is new behind it is imported.
+that begins as the last pipe of that name did, and the new rows behind it are imported.
 
 With --from rocksdb the input is the directory of a database that RocksDB wrote, and the database to make is a new one. All
 column families become tables of their names. The rows are read by RocksDB's own library, which is opened for reading and

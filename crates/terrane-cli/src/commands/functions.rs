@@ -139,7 +139,7 @@ impl LeftOut {
     /// The end of a command that leaves nothing out.
     ///
     /// # Errors
-    /// Names what is left out, if anything is.
+    /// Names the parts that are left out, if there are any.
     pub(super) fn end(self) -> Result<(), Failure> {
         match self.0.as_slice() {
             [] => Ok(()),

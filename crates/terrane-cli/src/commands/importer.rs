@@ -1,6 +1,6 @@
 //! An import at work: records into batches, each batch with the position that follows it.
 //!
-//! Invariant: records and position are in one atomic batch, and what is counted is what was committed.
+//! Invariant: records and position are in one atomic batch, and the counts are those of committed rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;

@@ -168,7 +168,7 @@ fn warn(service: &Service, settings: &ServerSettings) {
     }
 }
 
-/// One line: what is served, where, and the limits.
+/// One line: the served bucket, the address, and the limits.
 fn announce(
     service: &Service,
     (what, settings): (&str, &ServerSettings),

@@ -1,4 +1,4 @@
-//! Rows of tables, as `export` and `scan` write them: what is read is byte for byte what was written.
+//! Rows of tables, as `export` and `scan` write them: the read rows are byte for byte the written ones.
 //!
 //! * [`json`]: `{"key":"..","value":".."}`, with `key_hex` and `value_hex` for bytes that are no UTF-8, and
 //!   `table` where a row is not of the table that the caller names. A line `{"table":"..","options":{..}}`

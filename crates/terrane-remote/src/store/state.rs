@@ -236,8 +236,7 @@ impl State {
         let group = self.groups.get_mut(&id.file).filter(is_own);
         let extent = group.and_then(|group| group.extents.get_mut(&id.slot));
         let Some(extent) = extent.filter(|extent| needed <= extent.slots as usize) else {
-            let message =
-                format!("{} bytes do not fit extent {id}: it has fewer slots allocated", bytes.len());
+            let message = format!("{} bytes do not fit extent {id}: it has fewer slots", bytes.len());
             return Err(Error::invalid(message));
         };
         let before = match &extent.place {

@@ -64,14 +64,14 @@ pub(crate) struct WalFilter {
 /// A column family that the log has changes of.
 struct Known {
     id: u32,
-    /// Until when what is written now lives, if not for ever.
+    /// The end of the life of rows that are written now, if they do not live for ever.
     until: Option<u64>,
 }
 
 /// A filter during one opening.
 pub(crate) struct Filtering {
     filter: Arc<LogFilter>,
-    /// Seconds that what is written lives, by the names of the column families where it does not for ever.
+    /// Seconds that written rows live, by the names of the column families where it does not for ever.
     ttls: BTreeMap<String, u32>,
     /// The column families that there are.
     known: Mutex<Vec<Known>>,
@@ -147,7 +147,7 @@ impl Filtering {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept(new, &known, batch.changes().len())?;
         let expiries = expiries(batch);
-        // What takes the place of a value or operand lives as long, all else as what is written now.
+        // A row in the place of a value or operand lives as long, others as rows that are written now.
         let until = |id: u32, key: &[u8]| match expiries.get(&(id, key)) {
             Some(until) => *until,
             None => known.iter().find(|known| known.id == id)?.until,

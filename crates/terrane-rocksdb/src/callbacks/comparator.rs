@@ -110,8 +110,8 @@ impl terrane::Comparator for UserComparator {
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        // The user's function takes the timestamps off without a look; what is too short comes from a damaged
-        // table.
+        // The user's function takes the timestamps off without a look; a key that is too short comes from a
+        // damaged table.
         if left.len().min(right.len()) < self.timestamp_bytes() {
             return left.cmp(right);
         }

@@ -17,7 +17,7 @@ pub(crate) type ShowsTable = Option<unsafe extern "C" fn(*mut c_void, *const Tab
 pub(crate) type MakeKeyFilter = Option<
     unsafe extern "C" fn(*mut c_void, *const *const c_char, *const usize, c_int, *mut usize) -> *mut c_char,
 >;
-/// Whether a key may be in a filter.
+/// Tests whether a key may be in a filter.
 pub(crate) type KeyMayMatch =
     Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> u8>;
 /// Frees a filter.
@@ -36,7 +36,7 @@ impl TableFilter {
         filter.is_some().then(|| TableFilter { state, filter })
     }
 
-    /// Returns true if iterators show what is in an extent of a column family.
+    /// Returns true if iterators show the rows of an extent of a column family.
     pub(crate) fn shows(&self, extent: &ExtentSummary, owner: Owner<'_>) -> bool {
         let Some(filter) = self.filter else { return true };
         let properties = TableProperties::of(extent, owner);

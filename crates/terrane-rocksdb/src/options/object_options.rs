@@ -16,7 +16,7 @@ use crate::options::objects::inert::{ChecksumFactory, FileManager, PartitionerFa
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectOptions {
     pub(crate) filter_factory: Option<Arc<FilterFactory>>,
-    /// Asked for what is replayed when a database is opened.
+    /// Decides about each batch that is replayed when a database is opened.
     pub(crate) wal_filter: Option<Arc<LogFilter>>,
     /// FieldValue of what the background does.
     pub(crate) logger: Option<Arc<Logger>>,

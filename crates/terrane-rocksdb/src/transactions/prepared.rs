@@ -1,4 +1,4 @@
-//! Two-phase commit: prepare, and what is prepared when a database is opened.
+//! Two-phase commit: prepare, and the prepared transactions of a database that is opened.
 
 use std::sync::{Arc, Mutex};
 

@@ -188,13 +188,13 @@ impl State {
         }
     }
 
-    /// Commits what is prepared, with what was changed since.
+    /// Commits the prepared changes, with those made since.
     fn commit_prepared(&mut self) -> Result<()> {
         let (database, mode, shared) = (self.database.clone(), self.mode, self.batch.clone());
         let name = self.engine_name();
         if !shared.get().is_whole_to(self.prepared_bytes) {
             return Err(Failure::invalid(
-                "what is prepared was taken out of the transaction's batch: roll the transaction back",
+                "the prepared changes were taken out of the transaction's batch: roll the transaction back",
             ));
         }
         let mut more = shared.get().batch().since(self.prepared_bytes)?;

@@ -40,7 +40,7 @@ impl Completion {
         (start, candidates)
     }
 
-    /// Keys that begin with what is typed; none if it is not whole, or they cannot be read.
+    /// Keys that begin with the typed text; none if it is not whole, or they cannot be read.
     fn keys(&self, typed: &str) -> Vec<String> {
         let (Ok(prefix), Ok(table)) = (parse_bytes(typed), self.db.table(&self.table)) else {
             return Vec::new();

@@ -6,7 +6,7 @@ use terrane_base::metrics::HistogramSnapshot;
 /// More than any bucket counts: whatever a page says, sums of buckets stay numbers.
 const COUNT_MAX: u64 = 1 << 48;
 
-/// Two pages, the later one with what is known of its writer.
+/// Two pages, the later one with the state of its writer.
 pub(super) struct Sample<'a> {
     pub(super) now: &'a SharedMetrics,
     /// The page before, if it is of the same opening and older.
@@ -104,7 +104,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The buckets of a page as those of this version: what is more counts as the last one.
+/// The buckets of a page as those of this version: further ones count as the last one.
 fn snapshot(histogram: &PageHistogram) -> HistogramSnapshot {
     let mut snapshot = HistogramSnapshot::default();
     (snapshot.sum, snapshot.max) = (histogram.sum, histogram.max);

@@ -32,7 +32,7 @@ fn named(table: &Table, names: &[Text<'_>]) -> Result<Vec<ExtentInfo>> {
     names.iter().map(|name| find(name.utf8()?)).collect()
 }
 
-/// Merges what lies between the first and the last key of the files; returns what is there then.
+/// Merges the extents between the first and the last key of the files; returns those that are there then.
 fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Result<Vec<ExtentInfo>> {
     database.refuse_if_manual_disabled()?;
     let order = &family.order;

@@ -177,7 +177,7 @@ impl Database {
         }
     }
 
-    /// Refuses what is held back, in RocksDB's words.
+    /// Refuses the options that are held back, in RocksDB's words.
     pub(crate) fn refuse_if_manual_disabled(&self) -> Result<()> {
         if self.db.holds_range_compactions() { Err(paused()) } else { Ok(()) }
     }

@@ -116,7 +116,7 @@ fn shown(rows: Vec<Row>) -> impl Iterator<Item = String> {
 /// The features that were built in.
 fn capabilities() -> [String; 8] {
     let codec = |name: &str, is_there: bool| format!("\t{name} supported: {}", u8::from(is_there));
-    // They are taken for a wish: what is stored is stored with the codec of their class.
+    // They are taken for a wish: blocks are stored with the codec of their class.
     let wish = |name: &str, number| match codec_of(number) {
         Ok(stored) => format!("\t{name} supported: 0 (may be set: stored with {stored})"),
         Err(_) => codec(name, false),

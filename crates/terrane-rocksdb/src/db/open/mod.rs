@@ -34,7 +34,7 @@ use crate::options::to_engine::{AUTO_COMPACTION, database_options, extractor, or
 pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a str,
     pub(crate) options: &'a Options,
-    /// Seconds that what is written lives; for ever if it is not above 0.
+    /// Seconds that written rows live; for ever if it is not above 0.
     pub(crate) ttl_seconds: i32,
 }
 
@@ -141,7 +141,7 @@ fn filter_of(options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result
     Ok(Some(filter))
 }
 
-/// Seconds that what is written lives, by the names of the column families where it does not for ever.
+/// Seconds that written rows live, by the names of the column families where it does not for ever.
 fn ttls(wanted: &[Wanted<'_>]) -> BTreeMap<String, u32> {
     let seconds = |wanted: &Wanted<'_>| u32::try_from(wanted.ttl_seconds).ok().filter(|seconds| *seconds > 0);
     wanted.iter().filter_map(|wanted| Some((wanted.name.to_owned(), seconds(wanted)?))).collect()

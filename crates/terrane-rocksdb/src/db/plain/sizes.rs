@@ -1,4 +1,4 @@
-//! Sizes of ranges, and verification of what is stored.
+//! Sizes of ranges, and verification of the stored data.
 
 use std::mem::MaybeUninit;
 

@@ -113,7 +113,7 @@ impl Note {
         format!("{NOTE}{} low={}", self.size, hex(&self.low))
     }
 
-    /// None for what is no such note.
+    /// None for every other note.
     fn parse(text: &str) -> Option<Note> {
         let (size, low) = text.strip_prefix(NOTE)?.split_once(" low=")?;
         let (size, low) = (size.parse().ok()?, from_hex(low)?);
