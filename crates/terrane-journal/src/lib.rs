@@ -129,7 +129,7 @@ pub trait Journal: Send + Sync {
     /// `Poisoned` after a failure, naming the cause.
     fn check(&self) -> Result<()>;
 
-    /// The live segments that take no more records, oldest first. Never waits for a group.
+    /// The live segments that accept no further records, oldest first. Never waits for a group.
     fn complete_segments(&self) -> Vec<SegmentInfo>;
 
     /// Memory of all segments in bytes, including those that only readers use, prepared ones, and the one

@@ -17,7 +17,7 @@ pub struct NewSegment {
     pub file: u32,
 }
 
-/// The end of a segment that takes no more groups.
+/// The end of a segment that accepts no further groups.
 #[derive(Clone, Copy, Debug)]
 pub struct SealedEnd {
     /// The segment, its last number and running checksum.
@@ -144,7 +144,7 @@ pub trait Medium: Send + Sync {
     /// No record comes any more: the next segment is the last one, and a short one does.
     fn begin_end(&self) {}
 
-    /// The active segment takes no more groups, and all of it is durable: the journal closes. It stays
+    /// The active segment accepts no further groups, and all of it is durable: the journal closes. It stays
     /// active, so that it is not trimmed.
     fn end(&self, _sealed: &SealedEnd) {}
 

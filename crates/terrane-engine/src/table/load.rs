@@ -41,7 +41,7 @@ impl TableLoad {
         !self.is_listed.swap(true, Ordering::AcqRel)
     }
 
-    /// The table is listed no more. To be called before a look at the counts.
+    /// The table is no longer listed. To be called before a look at the counts.
     pub(crate) fn leave_list(&self) {
         self.is_listed.swap(false, Ordering::AcqRel);
     }

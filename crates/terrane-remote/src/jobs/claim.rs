@@ -88,7 +88,7 @@ impl JobTable {
         Ok(open.map(|(id, (attempt, _))| OpenAttempt { id, attempt }).collect())
     }
 
-    /// Claims an attempt for a worker. `None` if another worker has it, or it is open no more.
+    /// Claims an attempt for a worker. `None` if another worker has it, or it is no longer open.
     ///
     /// # Errors
     /// `Invalid` if the name of the worker is not valid; `Corrupt` if an object is damaged; `Io`, `Busy`. The

@@ -80,8 +80,8 @@ pub struct WorkerSettings {
 pub enum Ended {
     /// It was done, and the report is there.
     Done,
-    /// It was done, and the writer waits for it no more: it has read the report already, or given the attempt
-    /// up.
+    /// It was done, and the writer no longer waits for it: it has read the report already, or given the
+    /// attempt up.
     TooLate,
     /// It was given up, because the writer does not wait for it any more.
     Withdrawn,

@@ -19,7 +19,7 @@ use super::JournalFolder;
 /// Objects that are read at once, and their bytes, of which one object may have more.
 const READ_AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: u64 = 32 << 20;
-/// Readings until what is missing counts as lost: a writer may delete what is needed no more.
+/// Readings until what is missing counts as lost: a writer may delete what is no longer needed.
 const READINGS: u32 = 4;
 
 /// The objects of a journal that are needed.
@@ -29,7 +29,7 @@ pub struct JournalChain {
     pub(super) objects: Vec<(u64, u64)>,
     /// The number behind the last one.
     pub(super) next: u64,
-    /// Objects below this number are needed no more.
+    /// Objects below this number are no longer needed.
     pub(super) first: u64,
     /// The last object and the hash of its bytes; `None` if there is none.
     pub last: Option<(JournalObject, u128)>,

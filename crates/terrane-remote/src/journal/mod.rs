@@ -62,7 +62,7 @@ pub struct ObjectJournalSettings {
     pub batch_bytes: u64,
     /// An unsynced commit is in the bucket after this time, and one request.
     pub batch: Duration,
-    /// An object that is needed no more is deleted once the object that says so is older than this, by the
+    /// An object that is no longer needed is deleted once the object that says so is older than this, by the
     /// clock of the object store. A [`Deployment`](crate::Deployment) keeps them for its `garbage_age` at
     /// least.
     pub replaced_age: Duration,

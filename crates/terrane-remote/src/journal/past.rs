@@ -1,7 +1,7 @@
 //! Reads a journal as far back as its objects are there, for states of the database of before.
 //!
-//! Objects that are needed no more are deleted from the front, and fences stay. So the objects that are there
-//! without a gap are found from the last one backwards. `commits.rs` reads the commits in them.
+//! Objects that are no longer needed are deleted from the front, and fences stay. So the objects that are
+//! there without a gap are found from the last one backwards. `commits.rs` reads the commits in them.
 
 mod commits;
 #[cfg(test)]
@@ -179,7 +179,7 @@ impl JournalFolder {
         }
     }
 
-    /// Returns true if an object of the chain is there no more.
+    /// Returns true if an object of the chain is no longer there.
     fn is_missed(&self, chain: &super::JournalChain) -> Result<bool> {
         let listed = self.objects.list()?;
         Ok(chain.objects.iter().any(|(number, _)| !listed.contains_key(number)))

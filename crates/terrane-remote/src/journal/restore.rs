@@ -21,7 +21,7 @@ pub struct Restored {
     pub(super) objects: VecDeque<(u64, SegmentId)>,
     /// How many bytes of each live segment they have, from its front.
     pub(super) held: BTreeMap<SegmentId, u64>,
-    /// Segments up to this one are needed no more.
+    /// Segments up to this one are no longer needed.
     pub(super) trimmed: SegmentId,
 }
 

@@ -45,7 +45,7 @@ pub(crate) struct FollowedStore {
 struct News {
     /// Extents that are new.
     added: Vec<(ExtentId, u32)>,
-    /// Extents that it names no more, and since when.
+    /// Extents that it no longer names, and since when.
     left: BTreeMap<(ExtentId, u32), Duration>,
     /// The count of what it was compared with.
     count: u64,

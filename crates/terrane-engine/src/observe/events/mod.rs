@@ -97,7 +97,7 @@ pub struct Flushed {
     pub seq_max: SeqNo,
 }
 
-/// A memtable that takes no more records.
+/// A memtable that accepts no further records.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MemtableFrozen {
@@ -163,7 +163,7 @@ pub trait Listener: Send + Sync {
     fn flush_began(&self, _job: &JobBegan) {}
     /// A flush has ended.
     fn flush_ended(&self, _job: &JobEnded) {}
-    /// A memtable takes no more records: it waits to be flushed.
+    /// A memtable accepts no further records: it waits to be flushed.
     fn memtable_frozen(&self, _memtable: &MemtableFrozen) {}
     /// A compaction begins.
     fn compaction_began(&self, _job: &JobBegan) {}
@@ -333,7 +333,7 @@ impl Events {
         }
     }
 
-    /// Takes no more events, and waits until listeners got those in the queue, unless a listener itself
+    /// Accepts no further events, and waits until listeners got those in the queue, unless a listener itself
     /// closes.
     pub(crate) fn close(&self, instance: u64) {
         self.queue.lock().is_closing = true;

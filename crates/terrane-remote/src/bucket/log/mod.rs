@@ -51,8 +51,8 @@ pub struct LogSettings {
     /// Bytes of a file; one with a longer object has more. Default 64 MiB.
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
-    /// over, and trims. From half of them on writers are asked to trim all that is needed no more. Each takes
-    /// about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
+    /// over, and trims. From half of them on writers are asked to trim all that is no longer needed. Each
+    /// takes about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
     pub objects_max: usize,
 }
 
