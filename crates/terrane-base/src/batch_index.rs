@@ -1,5 +1,5 @@
-//! What the records of a batch do to each key of one table. The index holds keys and the places of their
-//! records; the values stay in the batch.
+//! Index of the changes that the records of a batch make to each key of one table. It holds keys and the
+//! places of their records; the values stay in the batch.
 //!
 //! Records are noted in their order, and taken back from the last one on.
 //!
@@ -24,7 +24,7 @@ pub enum Step {
     RangeDelete,
 }
 
-/// What is done to a key, the last step apart: most keys are written once.
+/// The changes of a key, the last one apart: most keys are written once.
 #[derive(Clone, Debug)]
 pub struct History {
     last: Step,
@@ -146,7 +146,7 @@ impl<O: Compare> BatchIndex<O> {
         }
     }
 
-    /// What is done to a key, newest first; nothing if no record is of it.
+    /// The changes of a key, newest first; empty if no record is of it.
     #[must_use]
     pub fn steps(&self, key: &[u8]) -> Steps<'_> {
         match self.keys.get(key) {
@@ -155,7 +155,7 @@ impl<O: Compare> BatchIndex<O> {
         }
     }
 
-    /// What is done to a key that [`BatchIndex::range`] gave, newest first.
+    /// The changes of a key that [`BatchIndex::range`] gave, newest first.
     #[must_use]
     pub fn steps_of<'i>(&self, key: &[u8], history: &'i History) -> Steps<'i> {
         let is_in_deleted = self.deleted.holds(key);
@@ -189,7 +189,7 @@ impl<O: Compare> BatchIndex<O> {
 /// Keys of an index with what was done to them, in order, from both ends.
 pub type Keys<'i, O = Collation> = ordered_map::Range<'i, History, Vec<u8>, O>;
 
-/// What is done to a key, newest first.
+/// The changes of a key, newest first.
 #[derive(Clone, Debug, Default)]
 pub struct Steps<'i> {
     last: Option<Step>,

@@ -255,7 +255,7 @@ fn guard<R>(operator: &dyn MergeOperator, key: &[u8], call: impl FnOnce() -> Res
         Ok(Ok(done)) => Ok(done),
         // No stored data is damaged: the operator or its input must be fixed.
         Ok(Err(error)) => Err(error.with_kind(crate::Kind::Invalid).context(named())),
-        Err(_) => Err(Error::invalid(format!("{} panicked: the operands stay; mend the operator", named()))),
+        Err(_) => Err(Error::invalid(format!("{} panicked: the operands stay; fix the operator", named()))),
     }
 }
 

@@ -191,7 +191,7 @@ impl Collation {
         if self.lt(right.as_ref(), left.as_ref()) { right } else { left }
     }
 
-    /// The one of two keys, or of what has a key, that comes last; the right one of equal ones.
+    /// The greater of two keys, or of two items with keys; the right one of equal ones.
     #[must_use]
     pub fn max<K: AsRef<[u8]>>(&self, left: K, right: K) -> K {
         if self.lt(right.as_ref(), left.as_ref()) { left } else { right }
@@ -275,7 +275,7 @@ impl Compared {
     fn failed(&self) -> Error {
         Error::new(
             crate::Kind::Poisoned,
-            format!("comparator {:?} panicked: mend it and open the database again", self.name),
+            format!("comparator {:?} panicked: fix it and open the database again", self.name),
         )
     }
 }

@@ -59,7 +59,7 @@ macro_rules! read_counters {
         impl Sub for ReadCounters {
             type Output = ReadCounters;
 
-            /// What was counted from `earlier` to `self`.
+            /// The counts between `earlier` and `self`.
             fn sub(self, earlier: ReadCounters) -> ReadCounters {
                 ReadCounters { $( $name: self.$name.wrapping_sub(earlier.$name), )* }
             }

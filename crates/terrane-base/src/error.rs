@@ -9,11 +9,11 @@ use crate::SeqNo;
 /// The result of every fallible call of the engine.
 pub type Result<T> = std::result::Result<T, Error>;
 
-/// What the caller must do about an [`Error`].
+/// Kinds of [`Error`]: each says how the caller should react.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
-    /// Try again later: another operation holds what is needed, nothing is lost.
+    /// Try again later: another operation holds the resource, nothing is lost.
     Busy,
     /// Fix the argument or the option that the message names.
     Invalid,
@@ -220,7 +220,7 @@ impl Error {
         Error(Arc::new(inner))
     }
 
-    /// What the caller must do.
+    /// The kind of the error, which says how the caller should react.
     #[must_use]
     pub fn kind(&self) -> Kind {
         self.0.kind

@@ -33,13 +33,13 @@ pub trait Setting: Sized {
     /// Parses the text of a value.
     ///
     /// # Errors
-    /// A sentence fragment that says what is accepted.
+    /// A sentence fragment that names the accepted values.
     fn parse(text: &str) -> std::result::Result<Self, String>;
     /// The value as text that [`Setting::parse`] accepts.
     fn show(&self) -> String;
 }
 
-/// What is said about one option in help texts and documentation.
+/// Description of one option for help texts and documentation.
 #[derive(Clone, Debug)]
 pub struct OptionInfo {
     /// Name, as in `name=value`, with the prefix of its list: `diagnostics.`, `experiments.`, or none.
@@ -70,7 +70,7 @@ options! {
     /// # Ok::<(), terrane_base::Error>(())
     /// ```
     struct Options "",
-        /// What the database logs as slow, and how often it shares its metrics.
+        /// Which operations the database logs as slow, and how often it shares its metrics.
         diagnostics: Diagnostics,
         /// Settings for comparisons and tests, which are not for ordinary use.
         experiments: Experiments;
@@ -153,7 +153,7 @@ options! {
         "Merge operator of a table: how operands become a value; stored with the table when it is created, and never changed.";
     time_to_live: TimeToLive = TimeToLive::NONE, "none, or 1ms to 3650000d, such as 90s, 15m, 12h or 30d", |v| v.is_possible(),
         "Default lifetime of values written to a table from now on; an expired value counts as deleted.";
-    write_wait_max_ms: u64 = 0, "0 (no limit: as long as memory comes back) to 86400000", |v| *v <= 86_400_000,
+    write_wait_max_ms: u64 = 0, "0 (no limit while flushes free memory) to 86400000", |v| *v <= 86_400_000,
         "Most milliseconds that throttling and memory together delay a write; after that it is refused as busy, without effect.";
     reader_age_max_ms: u64 = 0, "0 (any age) to 31536000000", |v| *v <= 31_536_000_000,
         "Greatest age of a snapshot, scan or transaction in milliseconds; older ones lose their pins, and their reads are refused.";
@@ -211,8 +211,8 @@ impl Options {
         self.show_listed().into_iter().chain(changed.map(|(now, _)| now)).collect()
     }
 
-    /// What there is to say about every ordinary option; [`Diagnostics::describe`] and
-    /// [`Experiments::describe`] have the others.
+    /// Descriptions of all ordinary options; [`Diagnostics::describe`] and [`Experiments::describe`] have the
+    /// others.
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Options::describe_listed()

@@ -5,7 +5,7 @@
 //! has operands only. A row that lies in a deleted range is passed together with the range.
 //!
 //! The batch may change between two motions. A change that was added shows once the position is placed, or
-//! turns, or reaches it; a change that was taken back shows no more, unless the position is at it.
+//! turns, or reaches it; a change that was taken back is no longer visible, unless the position is at it.
 
 #[cfg(test)]
 mod tests;
@@ -76,7 +76,7 @@ pub trait Base {
     fn put_back(&mut self, row: Row);
 }
 
-/// What a batch does to one key.
+/// The effect of a batch on one key.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// Nothing any more: the change was taken back.
@@ -105,7 +105,7 @@ pub trait Changes {
     /// if the base has no rows of deleted ranges.
     fn deleted_around(&self, key: &[u8]) -> Option<(Vec<u8>, Vec<u8>)>;
 
-    /// What the changes of the key at the position make of the row below, which is read only if it counts.
+    /// Applies the changes of the key at the position to the row below, which is read only if it counts.
     ///
     /// # Errors
     /// The row cannot be read, or operands cannot be folded.

@@ -84,7 +84,7 @@ bugs! {
     MissFirstRecord: "trims: tables with records are known", "a writer does not note a table whose memtable takes its first record of a segment", "terrane-engine terrane_engine the_first_record_behind";
     EndRequestAtJob: "requests for compactions: when done", "a request counts as fulfilled once its first job is chosen", "terrane-engine terrane_engine a_request_is_served";
     FlushWaitsForNothing: "flush: which callers wait", "a caller that requests a flush waits for a memtable that begins at or below the number, though all up to it is flushed, and no flush is due for that", "terrane-engine terrane_engine a_flush_of_nothing";
-    WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine who_ends_a_pause";
+    WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine ending_a_pause";
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction suite merge::deletes_stay_above";
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction suite merge::a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction suite merge::a_flush_goes";
@@ -158,7 +158,7 @@ bugs! {
     AcknowledgeBeforeLogSync: "object log: durability", "the log of a journal service acknowledges a creation before its sync", "terrane-remote suite object_logs::power::a_cut_at_any_call";
     ReplaceLoggedObject: "object log: conditional creation", "a log takes a creation of a name that is taken, so a writer that was fenced off goes on", "terrane-remote suite object_logs::journals::a_writer_that_was_fenced_off";
     CutLoggedDamage: "object log: judge the end", "damage in front of the durable mark of a log is cut like a torn tail", "terrane-remote suite object_logs::damage::the_mark_tells";
-    TrustUnsyncedLog: "object log: opening", "an opening serves what the process before had written and not synced", "terrane-remote suite object_logs::power::what_an_opening_finds";
+    TrustUnsyncedLog: "object log: opening", "an opening serves what the process before had written and not synced", "terrane-remote suite object_logs::power::objects_found_at_opening";
     DropLiveObjects: "object log: cleaning", "a file of a log is removed without a copy of the objects that live in it", "terrane-remote suite object_logs::cleaning::files_go";
     MarkUnsyncedRecords: "object log: judge the end", "the mark of a record says that records of its own group are durable", "terrane-remote suite object_logs::power::a_cut_at_any_call";
     CreateByBrokenCall: "stream of creations: lost answers", "a creation whose call broke before its answer is reported as created", "terrane-remote suite grpc::cuts::a_connection_that_is_cut_on_the_way_to_the_server";
@@ -166,7 +166,7 @@ bugs! {
     AcknowledgeBeforeObject: "journal objects: durability", "a commit is acknowledged while its object is under way", "terrane-remote suite journals::acknowledged_commits_are_there";
     ForgetLostJournalAnswer: "journal objects: lost answers", "an object of the journal that a writer created without hearing of it counts as another writer's", "terrane-remote suite journals::lost_answers";
     SkipJournalFence: "journal objects: fencing", "a take-over goes on behind the journal's last object without a fence", "terrane-remote suite journals::a_writer_that_wakes";
-    DeleteJournalFences: "journal objects: fencing", "fences of the journal are deleted with what is needed no more", "terrane-remote suite journals::objects_go";
+    DeleteJournalFences: "journal objects: fencing", "fences of the journal are deleted with the objects that are no longer needed", "terrane-remote suite journals::objects_go";
     TrimJournalEarly: "journal objects: trim", "an object says that none before it is needed", "terrane-remote suite journals::objects_go";
     KeepOldSegments: "journal objects: the working copy", "an opening goes on with the segments of a directory that is not the last writer's", "terrane-remote suite journals::an_old_directory";
     IgnoreJournalId: "objects: the journal is the last writer's", "a database of objects is opened with another journal than that of its last writer", "terrane-remote suite manifests::another_journal";
@@ -267,13 +267,13 @@ bugs! {
     KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane suite changes::history::a_journal_that_was_off";
     TellPrepared: "changes: when committed", "readers of changes get the row of a prepared transaction", "terrane suite changes::a_prepared_transaction_shows_at_its_commit";
     BelieveMark: "changes: extents that came in", "readers of changes get an ingest that was announced and is void", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
-    CountVoidObjects: "follower: fenced writers", "objects that a fenced writer had under way count as objects of the journal", "terrane-remote suite followers::takeovers::what_a_fenced_writer_had_under_way_is_no_part_of_the_journal";
+    CountVoidObjects: "follower: fenced writers", "objects that a fenced writer had under way count as objects of the journal", "terrane-remote suite followers::takeovers::late_objects_of_a_fenced_writer_are_no_part_of_the_journal";
     TakeTrimmedForNothing: "follower: nothing is missed", "a follower that missed deleted objects of the manifest believes that nothing is new", "terrane-remote suite followers::trimmed::a_follower_that_was_away_begins_again";
     FollowManifestAlone: "follower: one moment", "a follower takes what is new of the manifest without what is new of the journal", "terrane-remote suite followers::moments::a_view_is_of_one_moment";
-    CallRemovedDamage: "follower: what is gone is said to be", "an object that the writer of a bucket replaced and deleted is reported as damage", "terrane-remote suite followers::trimmed::what_the_writer_deleted_is_gone";
+    CallRemovedDamage: "follower: what is gone is said to be", "an object that the writer of a bucket replaced and deleted is reported as damage", "terrane-remote suite followers::trimmed::extents_that_the_writer_deleted_are_gone";
     ShowLaterCommits: "earlier states: one moment", "the database of an earlier commit replays the journal to its end", "terrane-remote suite followers::past_model::every_commit_is_opened";
     TrustListedNumber: "earlier states: nothing of another one", "an object that a replaced writer created late counts for one of an earlier state that was deleted", "terrane-remote suite followers::past::an_object_of_a_replaced_writer";
-    OpenCutJournal: "earlier states: one moment", "an earlier state is opened though the front of its journal was deleted", "terrane-remote suite followers::past::what_was_deleted_is_refused";
+    OpenCutJournal: "earlier states: one moment", "an earlier state is opened though the front of its journal was deleted", "terrane-remote suite followers::past::a_deleted_moment_is_refused";
     FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
 }
 

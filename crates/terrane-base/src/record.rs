@@ -15,7 +15,7 @@ use crate::{Error, RecordKind, Result, TableId, key, varint};
 /// A record, its key and value borrowed from the encoded bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Record<'a> {
-    /// What the record does.
+    /// The kind of the change.
     pub kind: RecordKind,
     /// The table that it changes.
     pub table: TableId,
@@ -29,7 +29,7 @@ pub struct Record<'a> {
 /// The fields in front of a record's key, decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
-    /// What the record does.
+    /// The kind of the change.
     pub kind: RecordKind,
     /// The table that it changes.
     pub table: TableId,

@@ -35,7 +35,7 @@ pub fn is_due() -> bool {
     })
 }
 
-/// Begins anew on the calling thread: the next operations are sampled as in a new thread.
+/// Begins again on the calling thread: the next operations are sampled as in a new thread.
 pub fn restart() {
     LEFT.set(1);
     STATE.set(BEGINNING);

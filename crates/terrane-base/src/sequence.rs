@@ -28,11 +28,11 @@ pub enum RecordKind {
     Put = 1,
     /// As a delete, of a key that was put once since it was last deleted: is removed together with that put.
     SingleDelete = 2,
-    /// An operand that the table's merge operator folds with what is older.
+    /// An operand that the table's merge operator folds with older versions.
     Merge = 3,
     /// Hides every older version of every key from its key on to before its value, which is a key as well.
     RangeDelete = 4,
-    /// Sets the value; what is stored is a pointer to it ([`crate::value_pointer`]). In extents only.
+    /// Sets the value; the stored bytes are a pointer to it ([`crate::value_pointer`]). In extents only.
     Pointer = 7,
     /// Sets the value until a moment ([`crate::stored`]).
     PutUntil = Self::EXPIRES | 1,
@@ -54,7 +54,7 @@ impl RecordKind {
         matches!(self, RecordKind::Delete | RecordKind::SingleDelete)
     }
 
-    /// Returns true if what is stored is a pointer to the value.
+    /// Returns true if the stored bytes are a pointer to the value.
     #[inline]
     #[must_use]
     pub fn is_pointer(self) -> bool {
@@ -138,14 +138,14 @@ impl SeqKind {
         self.0 as u8 & !RecordKind::EXPIRES == RecordKind::Merge as u8
     }
 
-    /// Returns true if what is stored is a pointer to the value, which lies in a value table.
+    /// Returns true if the stored bytes are a pointer to the value, which lies in a value table.
     #[inline]
     #[must_use]
     pub fn is_pointer(self) -> bool {
         self.0 as u8 & !RecordKind::EXPIRES == RecordKind::Pointer as u8
     }
 
-    /// Returns true if what is stored is a pointer alone: one that does not expire.
+    /// Returns true if the stored bytes are a pointer alone: one that does not expire.
     #[inline]
     #[must_use]
     pub fn is_plain_pointer(self) -> bool {

@@ -45,7 +45,7 @@ pub struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// Takes apart what is stored for a record of `kind`.
+    /// Takes apart the stored bytes of a record of `kind`.
     ///
     /// # Errors
     /// `Corrupt` if it is too short for its kind.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::env::Clock;
 
-/// What an operation waits for.
+/// The parts of an operation whose waiting times are measured.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
     /// The background: pacing, and memory.

@@ -90,7 +90,8 @@ impl ValuePosition {
     }
 }
 
-/// A number at the front of `bytes`, and what is behind it; those below 2^14, which most are, without a loop.
+/// A number at the front of `bytes`, and the bytes behind it; numbers below 2^14, which most are, without a
+/// loop.
 #[inline(always)]
 fn take(bytes: &[u8]) -> Option<(u64, &[u8])> {
     match bytes {

@@ -1,4 +1,4 @@
-//! What can be typed. The texts here are the help and the manual page.
+//! The command line. The texts here are the help and the manual page.
 
 use std::path::PathBuf;
 
@@ -47,7 +47,7 @@ Keys and values are text with the escapes \\n \\r \\t \\0 \\\\ \\xNN, or 0x and 
 #[derive(Clone, Debug, Parser)]
 #[command(name = "terrane", version, after_help = format!("{EXAMPLES}\n{}", exit::table()), max_term_width = 100)]
 pub struct Arguments {
-    /// What to do
+    /// The command to run
     #[command(subcommand)]
     pub command: Command,
     /// Options of the engine
@@ -165,13 +165,13 @@ pub enum Command {
     /// Look into a database that another process writes: rates, times, memory, levels, jobs, readers
     #[command(after_help = top::HELP)]
     Top(top::Top),
-    /// Verify every checksum and every invariant; name what is wrong
+    /// Verify every checksum and every invariant; name each damage
     #[command(after_help = examples::CHECK)]
     Check(Check),
-    /// Try every part of a deployment, and say in words what is wrong
+    /// Try every part of a deployment, and describe each fault
     #[command(after_help = doctor::HELP)]
     Doctor(Doctor),
-    /// Bring what can be read of a damaged database into a new one; name what is lost
+    /// Copy the readable rows of a damaged database into a new one; name the losses
     #[command(after_help = examples::REPAIR)]
     Repair(Repair),
     /// Merge a range of a table into its deepest level
@@ -184,7 +184,7 @@ pub enum Command {
     /// stays
     #[command(after_help = examples::DROP_EXTENTS)]
     DropExtents(bulk::DropExtents),
-    /// Verify an external file, and say what is in it
+    /// Verify an external file, and describe its content
     #[command(after_help = examples::INSPECT)]
     Inspect(bulk::Inspect),
     /// Print any file of a database, an external file, or one extent, as annotated hexadecimal

@@ -1,4 +1,4 @@
-//! What the process returns: one table of codes, and errors that know theirs.
+//! Exit codes of the process: one table of codes, and errors that carry theirs.
 
 use std::fmt::Write as _;
 use std::io;
@@ -8,7 +8,7 @@ use terrane::{Error, Kind};
 
 macro_rules! codes {
     ($( $name:ident = $number:literal, $about:literal; )*) => {
-        /// What the process returns.
+        /// Exit codes of the process.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[repr(u8)]
         pub enum Code { $( #[doc = $about] $name = $number, )* }
@@ -43,7 +43,7 @@ impl From<Code> for ExitCode {
 /// Why a command did not do what it was asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What the process returns.
+    /// The exit code of the process.
     pub code: Code,
     /// One sentence; empty if there is nothing to say, such as when the reader of a pipe has gone.
     pub message: String,

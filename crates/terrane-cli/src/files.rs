@@ -57,7 +57,7 @@ pub fn append(path: &Path) -> io::Result<File> {
     OpenOptions::new().append(true).create(true).open(path)
 }
 
-/// What stands where a directory is to be made.
+/// The kind of file that stands in the place of a new directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Occupied {
     /// An empty directory.
@@ -66,7 +66,7 @@ pub enum Occupied {
     Filled,
 }
 
-/// What is at `path`; none if nothing is.
+/// The kind of the file at `path`; nothing if there is no file.
 ///
 /// # Errors
 /// Of the operating system.

@@ -29,7 +29,7 @@ pub struct Input {
     pub source: Box<dyn Source>,
     /// Name for messages: the path as given, or `standard input`.
     pub name: String,
-    /// What tells it from another input.
+    /// The identity of the input.
     pub identity: Identity,
     /// Its first bytes as stored.
     pub head: Vec<u8>,
@@ -39,8 +39,8 @@ pub struct Input {
     pub read: Arc<AtomicU64>,
 }
 
-/// What tells an input from another: an import goes on only in the input in which it stopped, or in one that
-/// has grown since.
+/// Identity of an input: an import goes on only in the input in which it stopped, or in one that has grown
+/// since.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Identity {
     /// Absolute path, or `-`.
@@ -166,7 +166,7 @@ fn uncompress<R: Read + 'static>(head: &[u8], raw: R) -> io::Result<Result<Box<d
     Ok(Err(raw))
 }
 
-/// Counts what is read.
+/// Counts the read bytes.
 struct Counting<R> {
     inner: R,
     read: Arc<AtomicU64>,
@@ -263,7 +263,7 @@ impl<R: BufRead> Frames<R> {
         decoder.read(buffer)
     }
 
-    /// What a frame says its content adds up to, against what it did.
+    /// Compares the checksum that a frame carries with that of its content.
     fn check_sum(decoder: &FrameDecoder) -> io::Result<()> {
         let expected = decoder.get_checksum_from_data();
         if expected.is_some() && expected != decoder.get_calculated_checksum() {

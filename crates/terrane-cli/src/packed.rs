@@ -36,7 +36,7 @@ impl<W: Write> Packed<W> {
         }
     }
 
-    /// Writes what is left, and gives the writer back.
+    /// Writes the rest, and gives the writer back.
     ///
     /// # Errors
     /// Of the writer.

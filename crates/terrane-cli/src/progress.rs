@@ -26,7 +26,7 @@ const SLOW: Duration = Duration::from_secs(2);
 /// Columns of a terminal that does not say how wide it is.
 const COLUMNS: usize = 80;
 
-/// What the amount counts.
+/// The unit of the amount.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
@@ -40,9 +40,9 @@ pub enum Unit {
 /// The state of some work at a moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// What is done, in one word: `import`, `check`.
+    /// The work, in one word: `import`, `check`.
     pub what: &'static str,
-    /// What the amounts count.
+    /// The unit of the amounts.
     pub unit: Unit,
     /// The amount that an earlier run did: shown, but not part of the rate.
     pub before: u64,
@@ -157,7 +157,7 @@ impl Meter {
         (self.sample.before, self.sample.done) = (done, done);
     }
 
-    /// Shows what is done now, if it is time to.
+    /// Shows the amount of work done, if it is time to.
     pub fn show(&mut self, done: u64, records: Option<u64>) {
         (self.sample.done, self.sample.records) = (done, records);
         self.sample.elapsed = self.clock.now().saturating_sub(self.start);
@@ -168,7 +168,7 @@ impl Meter {
         self.draw();
     }
 
-    /// Writes a line of text beside what is shown.
+    /// Writes a line of text beside the shown progress.
     pub fn say(&mut self, text: &str) {
         self.clear();
         eprintln!("{text}");
@@ -183,7 +183,7 @@ impl Meter {
 
     fn draw(&mut self) {
         let mut out = io::stderr().lock();
-        // Standard error may be closed: what is shown is then not seen, and the work goes on.
+        // Standard error may be closed: the progress is then not seen, and the work goes on.
         let _ = if self.is_terminal {
             self.is_drawn = true;
             // One column is left free, since a full line makes some terminals wrap.
@@ -201,7 +201,7 @@ impl Drop for Meter {
     }
 }
 
-/// Time between two plain lines, by what [`EVERY`] holds; of what is no number of seconds nothing.
+/// Time between two plain lines, from the variable [`EVERY`]; nothing if it is no number of seconds.
 fn plain_every(typed: Option<&str>) -> Duration {
     let seconds = typed.and_then(|typed| typed.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PLAIN_EVERY)
@@ -215,7 +215,7 @@ fn columns() -> usize {
     }
 }
 
-/// Does `work`, and shows beside it what `amount` tells: what is done, and all there is, if known.
+/// Does `work`, and shows beside it the two numbers of `amount`: the work done, and the whole work, if known.
 ///
 /// # Errors
 /// The system refuses a thread.

@@ -24,7 +24,7 @@ const SAME: Duration = Duration::from_millis(300);
 
 type Action = Box<dyn Fn() + Send>;
 
-/// What the waiting thread and the commands share; one for the process.
+/// State that the waiting thread and the commands share; one for the process.
 #[derive(Clone, Default)]
 struct Shared {
     stop: Arc<AtomicBool>,

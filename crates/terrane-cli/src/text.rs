@@ -17,8 +17,8 @@ pub enum Format {
     Raw,
 }
 
-/// What was typed for a key or value: text with the escapes \n, \r, \t, \0, \\ and \xNN, or 0x and
-/// hexadecimal digits.
+/// Decodes a typed key or value: text with the escapes \n, \r, \t, \0, \\ and \xNN, or 0x and hexadecimal
+/// digits.
 ///
 /// # Errors
 /// Says which part is wrong.

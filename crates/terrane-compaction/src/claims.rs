@@ -6,7 +6,7 @@ use terrane_format::manifest::Place;
 
 use crate::range::KeyRange;
 
-/// What one job holds: for each level or run, the keys that it reads or writes there.
+/// The keys that one job holds: for each level or run, the keys that it reads or writes there.
 ///
 /// That is also enough for dropping deletes: levels below a job's target may lose keys while the job runs,
 /// and can gain keys only from a level and range that the job holds.

@@ -15,7 +15,7 @@ use crate::pick::STEP_BYTES;
 
 /// Runs jobs, here or elsewhere.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. The inputs stay unchanged: only the engine removes them, after the result is durable.
 /// 2. The extents that a result lists as written are durable when it is returned.
 /// 3. After an error nothing that was written stays in the store, except published parts.

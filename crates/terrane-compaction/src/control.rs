@@ -216,7 +216,7 @@ impl JobControl {
         let _ = self.origin.set(origin);
     }
 
-    /// What the extents of the job say of where they come from, if they are written to this place.
+    /// The origin that the extents of the job carry, if they are written to this place.
     pub(crate) fn origin(&self, target: Place) -> Option<Origin> {
         let level = match target {
             Place::Level(level) => level,

@@ -199,7 +199,7 @@ impl JobSpec {
         Some(&self.values[index])
     }
 
-    /// Returns true if an extent has pointers to values that the job writes anew.
+    /// Returns true if an extent has pointers to values that the job rewrites.
     #[must_use]
     pub fn moves_values_of(&self, meta: &ExtentMeta) -> bool {
         let range = || KeyRange::closed(&meta.smallest, &meta.largest).ordered(self.collation());
@@ -255,7 +255,7 @@ impl JobSpec {
         self.part_bytes != u64::MAX
     }
 
-    /// What the job must claim while it runs.
+    /// The keys that the job must claim while it runs.
     #[must_use]
     pub fn claim(&self) -> Claim {
         let is_held = |meta: &ExtentMeta| {

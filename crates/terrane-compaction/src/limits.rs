@@ -50,10 +50,10 @@ pub struct Limits {
     pub value_compression: ValueCompression,
     /// Values of at least this many bytes go into value tables; `u64::MAX`: none does.
     pub separate_from: u64,
-    /// A value table with more dead entries per thousand is written anew by jobs that meet it, however little
+    /// A value table with more dead entries per thousand is rewritten by jobs that meet it, however little
     /// space the value tables take.
     pub value_garbage_permille: u64,
-    /// Value tables over one key above which they are written anew as one.
+    /// Value tables over one key above which they are rewritten as one.
     pub value_groups_max: usize,
     /// True if jobs that meet more of them do so.
     pub scan_optimised_values: bool,

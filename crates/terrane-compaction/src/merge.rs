@@ -84,7 +84,7 @@ pub(crate) fn run<C: Cursor>(
     mut publish: Option<&mut Publish<'_>>,
 ) -> Result<JobResult> {
     let mut merge = Merge::new(spec, place, memory)?;
-    while let Some((winner, rival)) = merge.order.first(&merge.sources) {
+    while let Some((winner, runner_up)) = merge.order.first(&merge.sources) {
         if merge.ends_step(winner) {
             break;
         }
@@ -93,7 +93,7 @@ pub(crate) fn run<C: Cursor>(
         {
             publish(merge.take_part()?)?;
         }
-        merge.advance(winner, rival)?;
+        merge.advance(winner, runner_up)?;
         merge.order.replay(&merge.sources, spec.collation());
     }
     merge.finish()
@@ -160,15 +160,15 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             && self.sources[winner].key().is_some_and(|key| !self.sink.is_at(key))
     }
 
-    fn advance(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+    fn advance(&mut self, winner: usize, runner_up: Option<usize>) -> Result<()> {
         self.place.control.check()?;
         let source = &self.sources[winner];
         let (state, input) = (source.state(), source.as_run().and_then(RunSource::present));
         let input = input.or_else(|| self.first_input());
         let done = match state {
-            SourceState::Extent => self.pass_extent(winner, rival),
-            SourceState::Block => self.pass_block(winner, rival),
-            SourceState::Entry => self.pass_entries(winner, rival),
+            SourceState::Extent => self.pass_extent(winner, runner_up),
+            SourceState::Block => self.pass_block(winner, runner_up),
+            SourceState::Entry => self.pass_entries(winner, runner_up),
             SourceState::End => unreachable!("a source without a key takes no part"),
         };
         if state != SourceState::Entry {
@@ -195,9 +195,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     /// Re-links the extent before which a source stands, or opens it.
-    fn pass_extent(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+    fn pass_extent(&mut self, winner: usize, runner_up: Option<usize>) -> Result<()> {
         debug_assert!(self.sources[winner].state() == SourceState::Extent, "a part of it is in the output");
-        let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
+        let (run, bound) = run_and_bound(&mut self.sources, winner, runner_up);
         let meta = run.meta();
         if self.sink.ranges.hide_all(&meta.smallest, &meta.largest, meta.seq_min, meta.seq_max) {
             self.sink.work.entries_in += meta.entries;
@@ -228,9 +228,9 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     /// Copies the block before which a source stands, or decodes it.
-    fn pass_block(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+    fn pass_block(&mut self, winner: usize, runner_up: Option<usize>) -> Result<()> {
         debug_assert!(self.sources[winner].state() == SourceState::Block, "a part of it is in the output");
-        let (run, bound) = run_and_bound(&mut self.sources, winner, rival);
+        let (run, bound) = run_and_bound(&mut self.sources, winner, runner_up);
         let row = run.row();
         let (first, last) = (row.first_key, row.last_key);
         if self.sink.ranges.hide_all(first, last, row.seq_min, row.seq_max) {
@@ -256,11 +256,11 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     /// Merges the entries of a source as long as they come before all others.
-    fn pass_entries(&mut self, winner: usize, rival: Option<usize>) -> Result<()> {
+    fn pass_entries(&mut self, winner: usize, runner_up: Option<usize>) -> Result<()> {
         debug_assert!(self.sources[winner].state() == SourceState::Entry, "only a decoded block has entries");
         let (prefix_len, collation) = (self.order.prefix_len(), self.spec.collation());
-        let (source, other) = two(&mut self.sources, winner, rival);
-        let bound = other.zip(rival).and_then(|(other, index)| self.order.rank(other, index));
+        let (source, other) = two(&mut self.sources, winner, runner_up);
+        let bound = other.zip(runner_up).and_then(|(other, index)| self.order.rank(other, index));
         let is_memory = matches!(source, Source::Memory(_));
         if is_memory && self.sink.work.entries_in >= self.next_look {
             // Blocks do this where they begin; memory has none.
@@ -333,12 +333,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
 fn two<'s, 'a, 'c, C>(
     sources: &'s mut [Source<'a, 'c, C>],
     winner: usize,
-    rival: Option<usize>,
+    runner_up: Option<usize>,
 ) -> (&'s mut Source<'a, 'c, C>, Option<&'s Source<'a, 'c, C>>) {
-    debug_assert!(rival != Some(winner), "a source does not play against itself");
-    let Some(rival) = rival else { return (&mut sources[winner], None) };
+    debug_assert!(runner_up != Some(winner), "a source does not play against itself");
+    let Some(runner_up) = runner_up else { return (&mut sources[winner], None) };
     let [source, other] =
-        sources.get_disjoint_mut([winner, rival]).expect("winner and rival are two different sources");
+        sources.get_disjoint_mut([winner, runner_up]).expect("the winner and the runner-up are two sources");
     (source, Some(other))
 }
 
@@ -346,9 +346,9 @@ fn two<'s, 'a, 'c, C>(
 fn run_and_bound<'s, 'a, 'c, C: Cursor>(
     sources: &'s mut [Source<'a, 'c, C>],
     winner: usize,
-    rival: Option<usize>,
+    runner_up: Option<usize>,
 ) -> (&'s mut RunSource<'a>, Option<&'s [u8]>) {
-    let (source, other) = two(sources, winner, rival);
+    let (source, other) = two(sources, winner, runner_up);
     let Source::Run(run) = source else { unreachable!("memory has neither extents nor blocks") };
     (run, other.and_then(Source::key))
 }

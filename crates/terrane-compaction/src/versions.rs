@@ -15,7 +15,7 @@
 
 use terrane_base::{SeqKind, SeqNo};
 
-/// What to do with a version.
+/// The decision about a version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// No reader needs it.

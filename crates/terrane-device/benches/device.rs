@@ -1,4 +1,4 @@
-//! What calls to the real device and to the one in memory cost.
+//! Costs of calls to the real device and to the one in memory.
 #![expect(missing_docs, reason = "criterion's macros make an undocumented function")]
 
 use std::hint::black_box;

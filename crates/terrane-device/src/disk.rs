@@ -26,7 +26,7 @@ pub trait DiskLock: Send + Sync + Debug {}
 
 /// A tree of directories and files.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. Every error names the path.
 /// 2. An entry that was created, renamed or removed is durable only after [`Disk::sync_dir`] of its
 ///    directory; only a directory made by [`Disk::create_dir`] is durable at once.
@@ -167,7 +167,7 @@ pub trait Disk: Send + Sync + Debug {
 
 /// An open file. Reads and writes name their offset; a file has no position.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. Every error names the path and the offset.
 /// 2. A write is visible to every later read and mapping at once, and durable only after [`File::sync`].
 /// 3. After a failed [`File::sync`] the caller treats everything since the last successful one as lost.

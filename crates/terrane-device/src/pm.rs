@@ -33,7 +33,7 @@ pub const LINE_BYTES: u64 = 64;
 /// Bytes of a word, the unit that is durable as a whole or not at all.
 pub const WORD_BYTES: u64 = 8;
 
-/// What flushed and fenced bytes of a region survive.
+/// The failures that flushed and fenced bytes of a region survive.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Survives {
     /// A loss of power: persistent memory, or a file that each fence writes to its device.
@@ -46,7 +46,7 @@ pub enum Survives {
 
 /// A region of persistent memory.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. Offsets are bytes from the start of the region. A range that is not within it is an error of kind
 ///    `Invalid`, and nothing is accessed.
 /// 2. A word is loaded, stored and made durable as a whole; [`PmRegion::write`] and [`PmRegion::stream`] do
@@ -71,10 +71,10 @@ pub trait PmRegion: Send + Sync + Debug {
         self.len() == 0
     }
 
-    /// What flushed and fenced bytes survive.
+    /// The failures that flushed and fenced bytes survive.
     fn survives(&self) -> Survives;
 
-    /// What an error calls it: the path of its file, if it is one.
+    /// Its name in errors: the path of its file, if it is one.
     fn name(&self) -> String {
         "persistent memory".into()
     }

@@ -18,7 +18,7 @@ use crate::{Buffer, take_buffer};
 /// Most bytes that go through a bounce buffer at once.
 pub(crate) const BOUNCE_BYTES: usize = 256 << 10;
 
-/// What bypasses the page cache.
+/// A file that is read and written past the page cache.
 #[derive(Debug)]
 pub(crate) struct Direct {
     pub(crate) fd: OwnedFd,

@@ -70,8 +70,8 @@ impl Drop for PosixLock {
     }
 }
 
-/// What a holder of a lock does before it closes its descriptor: a child that was forked and not yet executed
-/// another program holds a copy of it, so closing it would not unlock.
+/// Unlocks before the holder closes its descriptor: a child that was forked and not yet executed another
+/// program holds a copy of it, so closing it would not unlock.
 pub(crate) fn unlock(fd: impl AsFd) {
     // If the kernel refuses, the close must do; an error could not be reported in a `drop`.
     let _ = rustix::fs::flock(fd.as_fd(), FlockOperation::Unlock);

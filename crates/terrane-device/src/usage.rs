@@ -1,4 +1,4 @@
-//! What this process used of the machine, as the kernel counts it.
+//! Resources of the machine that this process used, as the kernel counts them.
 #![expect(unsafe_code, reason = "the kernel fills in a structure of the C library")]
 
 use std::time::Duration;

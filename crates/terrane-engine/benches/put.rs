@@ -1,4 +1,4 @@
-//! What a put of 100 bytes costs its writer, by tables that exist and by threads that write: processor time
+//! Costs of a put of 100 bytes for its writer, by tables that exist and by threads that write: processor time
 //! of the writers alone, of whatever else runs, in rounds that take turns. Every writer has a table of its
 //! own as far as there are enough.
 //!

@@ -1,4 +1,4 @@
-//! What steps of the scheduler cost their worker, by tables that exist: processor time of the steps alone.
+//! Costs of steps of the scheduler for their worker, by tables that exist: processor time of the steps alone.
 //!
 //! Each table has a record in memory, and no work is due:
 //! * idle: the worker looks for work and finds none;

@@ -61,7 +61,7 @@ impl Holds<WritePath> for Engine {
 }
 
 impl Engine {
-    /// What was counted since the open.
+    /// Counts since the open.
     #[must_use]
     pub fn stats(&self) -> Stats {
         let mut stats = self.counters.snapshot();
@@ -71,7 +71,7 @@ impl Engine {
         stats.slow_operations = self.slow_log.operations();
         let cache = self.cache.usage();
         stats.cache_bytes = cache.used_bytes;
-        stats.cache_books_bytes = cache.books_bytes;
+        stats.cache_accounting_bytes = cache.accounting_bytes;
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
         stats.writes_paused_micros = self.throttle.paused().as_micros() as u64;
         self.flows.show(self.journal.appended(), &mut stats);

@@ -1,7 +1,7 @@
 //! Where a database must not be changed or waited for: on a thread of its own background, and inside a
 //! callback of the user on any thread ([`terrane_base::callback`]).
 //!
-//! What runs there and writes, flushes or makes a checkpoint could wait for itself. It gets an error instead.
+//! A write, flush or checkpoint that runs there could wait for itself. It gets an error instead.
 //! A listener is no part of other work: it may change other databases, and close its own.
 
 use std::cell::Cell;
@@ -9,7 +9,7 @@ use std::cell::Cell;
 use terrane_base::{Error, Result, callback};
 
 thread_local! {
-    /// The instance whose background this thread is; 0 if it is none.
+    /// The instance whose background this thread is; 0 for every other thread.
     static WORKS_FOR: Cell<u64> = const { Cell::new(0) };
 }
 

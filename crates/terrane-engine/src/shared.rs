@@ -93,17 +93,17 @@ pub struct Shared {
     pub(crate) histograms: Histograms,
     /// The log of slow operations.
     pub(crate) slow_log: SlowLog,
-    /// What passes between the engine and its device.
+    /// Counts of the bytes that pass between the engine and its device.
     pub(crate) flows: Flows,
     /// Bounds the bytes per second of background work.
     pub(crate) limiter: Arc<RateLimiter>,
     /// Set when the database begins to close.
     pub(crate) closing: AtomicBool,
-    /// What jobs that write extents say of themselves.
+    /// Facts for the origins of extents that jobs write.
     pub(crate) extent_jobs: ExtentJobs,
 }
 
-/// What jobs that write extents say of themselves in these.
+/// Facts for the origins of extents: the number of jobs, and the database that this one was copied from.
 #[derive(Default)]
 pub(crate) struct ExtentJobs {
     /// How many have begun since the opening.
@@ -296,7 +296,7 @@ impl Shared {
         control.write_as(self.origin_of(table));
     }
 
-    /// What extents of a table say of where they come from, for a job that begins now.
+    /// The origin of extents of a table, for a job that begins now.
     pub(crate) fn origin_of(&self, table: &Table) -> Origin {
         let (edit, state) = (self.manifest.edit_number(), self.manifest.state());
         let options = state

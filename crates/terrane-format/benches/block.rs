@@ -1,4 +1,4 @@
-//! What a block costs in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys
+//! Costs of a block in each encoding: building it, decoding it, finding a key in it, walking it; 16 B keys
 //! and 100 B values. Digits are keys whose last digits differ; hashes are random bytes.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]

@@ -15,7 +15,7 @@ pub struct Field {
     pub len: usize,
     /// Name of the field in `docs/format`.
     pub name: String,
-    /// What the bytes mean.
+    /// The meaning of the bytes.
     pub value: String,
 }
 

@@ -21,7 +21,7 @@ const FORMAT: ObjectFormat =
     ObjectFormat { of: "journal", magic: b"trnjourn", version: 1, header_bytes: JOURNAL_HEADER_BYTES };
 const RANGE_BYTES: usize = 24;
 
-/// What an object of the journal has as its payload. The discriminants are part of the format.
+/// The kind of payload of a journal object. The discriminants are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum JournalTag {
@@ -35,13 +35,13 @@ pub enum JournalTag {
 /// The decoded header of an object of the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct JournalObject {
-    /// What the payload is.
+    /// The kind of the payload.
     pub tag: JournalTag,
     /// Its number, from 1.
     pub number: u64,
     /// Hash of the object before it; 0 for the first.
     pub parent: u128,
-    /// Objects below this number are needed no more; its own number if none is.
+    /// Objects below this number are no longer needed; its own number if all are needed.
     pub first: u64,
     /// All objects up to this number were there when this one was made; 0 if there is none.
     pub confirmed: u64,
@@ -88,7 +88,7 @@ pub fn encode_payload(ranges: &[JournalRange], bytes: &[u8]) -> Vec<u8> {
 /// The ranges of a payload, each with its bytes.
 ///
 /// # Errors
-/// `Corrupt`, without a place, if the payload is none.
+/// `Corrupt`, without a place, if the payload cannot be decoded.
 pub fn decode_payload(payload: &[u8]) -> Result<Vec<(JournalRange, &[u8])>> {
     let cut = || Error::corrupt("journal object is cut in the table of its ranges");
     let (count, rest) = payload.split_first_chunk::<8>().ok_or_else(cut)?;

@@ -33,9 +33,9 @@ pub fn parse_object_name(name: &str) -> Option<u64> {
     name.parse().ok().filter(|number| is_plain && *number > 0)
 }
 
-/// What the objects of one kind have in common.
+/// The common parts of the objects of one kind.
 pub(crate) struct ObjectFormat {
-    /// What such an object is a part of: "manifest".
+    /// The structure that such an object belongs to: "manifest".
     pub(crate) of: &'static str,
     pub(crate) magic: &'static [u8; 8],
     pub(crate) version: u16,

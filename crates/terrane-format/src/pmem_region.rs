@@ -218,7 +218,7 @@ impl ObjectLayout {
     }
 }
 
-/// What a word of the table or of a chunk of objects says.
+/// The meaning of a word of the table or of a chunk of objects.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OwnerWord {
     /// Free, or within a zone.

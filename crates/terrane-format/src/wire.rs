@@ -89,7 +89,7 @@ impl<'a> Fields<'a> {
     /// The next varint of up to 32 bits.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes end before, or it is none.
+    /// `Corrupt` if the bytes end before, or hold no such number.
     pub fn varint(&mut self) -> Result<u32> {
         let (value, len) = varint::get(&self.bytes[self.at..]).ok_or_else(|| {
             Error::corrupt(format!("{} holds an invalid varint at byte {}", self.what, self.at))
@@ -101,7 +101,7 @@ impl<'a> Fields<'a> {
     /// The next varint of up to 64 bits.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes end before, or it is none.
+    /// `Corrupt` if the bytes end before, or hold no such number.
     pub fn varint_long(&mut self) -> Result<u64> {
         let (value, len) = varint::get_long(&self.bytes[self.at..]).ok_or_else(|| {
             Error::corrupt(format!("{} holds an invalid varint at byte {}", self.what, self.at))

@@ -1,5 +1,5 @@
-//! Targets: what a database elsewhere reads that others wrote: the objects of its manifest, and the file of
-//! its deployment. Those of the storage service and of data objects are in `terrane_remote::fuzzing`.
+//! Targets: files that a database reads from a bucket: the objects of its manifest, and the file of its
+//! deployment. Those of the storage service and of data objects are in `terrane_remote::fuzzing`.
 
 use std::path::Path;
 use std::sync::Arc;

@@ -1,5 +1,5 @@
-//! What hostile bytes may cost: the memory that a body takes at most, counted by the allocator, grows with
-//! its input only. A body also builds what it compares with, so the bounds are wider than those of the
+//! Memory that hostile bytes may cost: the most that a body takes, counted by the allocator, grows with its
+//! input only. A body also builds the data that it compares with, so the bounds are wider than those of the
 //! decoders.
 //!
 //! One test, for the count is of the whole process.

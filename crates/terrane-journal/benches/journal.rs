@@ -97,7 +97,7 @@ fn run(journal: &dyn Journal, threads: u64, commits: u64, value_len: usize, sync
     clock.now() - start
 }
 
-/// What placing a record costs without any ring: header, checksums, copy.
+/// The cost of placing a record without any ring: header, checksums, copy.
 fn floor(c: &mut Criterion) {
     let (region, batch) = (Region::heap(64 << 20), batch(100));
     region.prefault().unwrap();

@@ -36,7 +36,8 @@ struct Bed {
     dir: tempfile::TempDir,
 }
 
-/// What a journal is on. The last one is the journal of files: what a database without persistent memory has.
+/// The media of the journal. The last one is the journal of files, which a database without persistent memory
+/// has.
 const SUBJECTS: [&str; 6] = ["DRAM", "Optane-like", "8x", "plain file", "plain file, msync", "segment files"];
 /// Those whose replay is measured.
 const REPLAYED: [&str; 5] = ["DRAM", "Optane-like", "8x", "plain file", "segment files"];
@@ -111,7 +112,7 @@ fn batch_of(records: usize, value_bytes: usize) -> Batch {
     batch
 }
 
-/// What committing cost.
+/// The cost of committing.
 #[derive(Clone, Copy, Default)]
 struct Rate {
     records_per_second: f64,

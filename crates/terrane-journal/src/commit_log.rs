@@ -9,7 +9,7 @@ use crate::SealedSegment;
 /// Takes the bytes of segments, in the order in which they are written, and makes them durable elsewhere: as
 /// objects of a bucket, by a service, in a log of another engine.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. What it has at any moment is a prefix of all bytes that it was given, and all that
 ///    [`CommitLog::persist`] returned for: an opening elsewhere finds it, and finds nothing else.
 /// 2. Once another writer has taken over, no call of `persist` succeeds for bytes that the other one did not
@@ -33,7 +33,7 @@ pub trait CommitLog: Send + Sync + Debug {
     /// How many bytes, from the front of a segment of an earlier opening, the log had when it was opened.
     fn held(&self, segment: SegmentId) -> u64;
 
-    /// Segments up to this one are needed no more.
+    /// Segments up to this one are no longer needed.
     fn trim(&self, upto: SegmentId);
 
     /// Ends background work; called at least once, possibly more often.

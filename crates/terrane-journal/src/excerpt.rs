@@ -62,7 +62,7 @@ impl Excerpt {
     }
 
     /// Writes the journal of a database with this `salt` into the directory `dir`, which exists and is empty.
-    /// The segments take no more records. Durable on return, except for the entry of `dir` itself.
+    /// The segments accept no further records. Durable on return, except for the entry of `dir` itself.
     ///
     /// # Errors
     /// `Corrupt` if the memory does not hold what the journal wrote; `Full`, `Io`.

@@ -74,7 +74,7 @@ pub struct Placed<'a> {
 
 /// The component that owns segments.
 ///
-/// What an implementer guarantees ([`conformance`] checks it):
+/// An implementer guarantees ([`conformance`] checks it):
 /// 1. Numbers are consecutive over all batches, in the order in which the batches lie in the segments.
 /// 2. `index` runs once for each accepted batch, on the committing thread, before this batch or a later one
 ///    is visible.
@@ -129,7 +129,7 @@ pub trait Journal: Send + Sync {
     /// `Poisoned` after a failure, naming the cause.
     fn check(&self) -> Result<()>;
 
-    /// The live segments that take no more records, oldest first. Never waits for a group.
+    /// The live segments that accept no further records, oldest first. Never waits for a group.
     fn complete_segments(&self) -> Vec<SegmentInfo>;
 
     /// Memory of all segments in bytes, including those that only readers use, prepared ones, and the one

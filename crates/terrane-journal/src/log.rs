@@ -133,7 +133,7 @@ impl Log {
         self.active.as_ref().map(|active| (active.memory().id, active.used as u64))
     }
 
-    /// The end of the active segment, if it takes no more groups.
+    /// The end of the active segment, if it accepts no further groups.
     pub(crate) fn active_end(&self) -> Option<SealedEnd> {
         debug_assert!(
             self.active.as_ref().is_none_or(|active| active.used >= SEGMENT_HEADER_BYTES),

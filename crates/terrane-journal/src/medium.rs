@@ -17,7 +17,7 @@ pub struct NewSegment {
     pub file: u32,
 }
 
-/// The end of a segment that takes no more groups.
+/// The end of a segment that accepts no further groups.
 #[derive(Clone, Copy, Debug)]
 pub struct SealedEnd {
     /// The segment, its last number and running checksum.
@@ -28,7 +28,7 @@ pub struct SealedEnd {
 
 /// The persist step behind the commit ring.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. Ids of segments grow.
 /// 2. A segment is registered for replay, and its whole space is allocated, before [`Medium::rotate`] returns
 ///    it.
@@ -144,7 +144,7 @@ pub trait Medium: Send + Sync {
     /// No record comes any more: the next segment is the last one, and a short one does.
     fn begin_end(&self) {}
 
-    /// The active segment takes no more groups, and all of it is durable: the journal closes. It stays
+    /// The active segment accepts no further groups, and all of it is durable: the journal closes. It stays
     /// active, so that it is not trimmed.
     fn end(&self, _sealed: &SealedEnd) {}
 

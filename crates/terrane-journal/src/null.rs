@@ -19,7 +19,7 @@ use crate::{
 pub struct HeapMedium {
     segment_bytes: usize,
     state: Mutex<HeapState>,
-    /// What a reader replayed, for copies of the journal.
+    /// Segments that a reader replayed, for copies of the journal.
     replayed: Vec<LiveMemory>,
 }
 

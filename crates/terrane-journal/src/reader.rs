@@ -15,7 +15,7 @@ use terrane_format::segment::{
 
 use crate::SegmentSpec;
 
-/// Bytes read at once of a segment that takes no more groups.
+/// Bytes read at once of a segment that accepts no further groups.
 const READ_BYTES: usize = 256 << 10;
 
 /// A position between two groups of a segment.
@@ -70,7 +70,7 @@ impl ReadBatch {
 impl SegmentReader {
     /// Opens the segment `spec` in directory `dir` of a database with this `salt`, before its first group.
     /// `None` if its file is missing or does not hold its header at the moment. Groups end at `end`, if that
-    /// is known; a segment that `is_whole` takes no more groups.
+    /// is known; a segment that `is_whole` accepts no further groups.
     ///
     /// # Errors
     /// `Corrupt` if the file is shorter than it should be; `Io`.

@@ -87,7 +87,7 @@ pub struct Cut {
     pub file: String,
     /// End of its valid part.
     pub offset: u64,
-    /// What was expected there and what was found.
+    /// The expected and the found state there.
     pub reason: String,
 }
 

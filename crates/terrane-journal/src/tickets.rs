@@ -35,7 +35,7 @@ use ticket::{Callback, Cell};
 
 pub use ticket::Ticket;
 
-/// What makes numbers durable: a journal.
+/// Makes numbers durable: a journal.
 pub trait PersistThrough: Send + Sync {
     /// See [`Journal::sync_through`](crate::Journal::sync_through).
     ///

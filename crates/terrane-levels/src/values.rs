@@ -241,7 +241,8 @@ impl<E: HasMeta> ValueTables<E> {
         let mut emptied = Vec::new();
         for (number, Move { came, went }) in &moves.0 {
             let at = self.firsts.partition_point(|first| first <= number).checked_sub(1);
-            let missing = || Error::invalid(format!("there is no value table {number} to point into"));
+            let missing =
+                || Error::invalid(format!("an entry points into value table {number}, which does not exist"));
             let found = at.and_then(|at| {
                 let index = self.chunks[at].binary_search_by_key(number, ValueTable::number).ok()?;
                 Some((at, index))

@@ -1,6 +1,6 @@
 //! The global index: frozen memtables merged into one sorted index, by pointer.
 //!
-//! Invariants: a generation that is closed to merges takes no more entries; and it reports a memtable as
+//! Invariants: a generation that is closed to merges accepts no further entries; and it reports a memtable as
 //! merged only when it holds every version of it that readers may need.
 #![expect(unsafe_code, reason = "hands on pointers to records that another memtable holds")]
 

@@ -1,21 +1,21 @@
 //! The ordered list: the index of a memtable whose keys a comparator orders.
 //!
-//! A skip list (Pugh: Skip Lists, CACM 1990) that only grows. Each key has a *post* with the newest version
-//! of the key, a link to the next post on each of its levels, and a link back on the lowest. A random quarter
-//! of the posts of each level are also on the next level. Posts lie in buckets, each twice as large as the
+//! A skip list (Pugh: Skip Lists, CACM 1990) that only grows. Each key has a *node* with the newest version
+//! of the key, a link to the next node on each of its levels, and a link back on the lowest. A random quarter
+//! of the nodes of each level are also on the next level. Nodes lie in buckets, each twice as large as the
 //! one before, and refer to each other by number.
 //!
 //! Readers neither wait nor take a lock. A writer searches like a reader, takes the list's lock, advances its
-//! search result over posts that others inserted meanwhile, and links its post.
+//! search result over nodes that others inserted meanwhile, and links its node.
 //!
 //! # Which thread may touch what
-//! 1. Links and slots of posts are written under the list's lock only; anyone may read them.
-//! 2. A post's links are set before the first link to it; a filled slot never becomes empty.
-//! 3. A post is never removed and never changes its position relative to others.
+//! 1. Links and slots of nodes are written under the list's lock only; anyone may read them.
+//! 2. A node's links are set before the first link to it; a filled slot never becomes empty.
+//! 3. A node is never removed and never changes its position relative to others.
 //!
 //! # Memory ordering
-//! A link is stored with Release and loaded with Acquire, which makes visible the post that it names, its
-//! slot and its links. Links to a new post are set from the lowest level up, and the link back to it last, by
+//! A link is stored with Release and loaded with Acquire, which makes visible the node that it names, its
+//! slot and its links. Links to a new node are set from the lowest level up, and the link back to it last, by
 //! the thread that inserts it.
 
 use std::cmp::Ordering;
@@ -31,49 +31,49 @@ use crate::version::{Pushed, VersionEntry, push};
 
 /// Levels of the list: with a quarter on each next one enough for 16 million keys.
 const LEVELS: usize = 12;
-/// Posts of the first bucket.
+/// Nodes of the first bucket.
 const BUCKET_FIRST: usize = 64;
 const BUCKETS: usize = 26;
-/// A bucket is created this many posts before it is needed.
+/// A bucket is created this many nodes before it is needed.
 const AHEAD: u32 = 16;
-/// Number of the post before all keys; as a next link it means the end.
+/// Number of the node before all keys; as a next link it means the end.
 const END: u32 = 0;
 
 /// A key's node in the list.
-struct Post {
-    /// The newest version of the key; empty in the first post.
+struct ListNode {
+    /// The newest version of the key; empty in the first node.
     slot: Slot,
     next: [AtomicU32; LEVELS],
-    /// The previous post; for the first post, the last one.
+    /// The previous node; for the first node, the last one.
     before: AtomicU32,
 }
 
 #[cfg(not(feature = "shuttle"))]
-const _: () = assert!(size_of::<Post>() == 64); // a line for each key
+const _: () = assert!(size_of::<ListNode>() == 64); // a line for each key
 
 /// See the [module](self).
 pub(crate) struct List {
     collation: Collation,
-    buckets: [OnceLock<Box<[Post]>>; BUCKETS],
-    /// Number of posts, including the first one. Changed under the lock only.
+    buckets: [OnceLock<Box<[ListNode]>>; BUCKETS],
+    /// Number of nodes, including the first one. Changed under the lock only.
     count: AtomicU32,
     lock: Mutex<()>,
     bytes: AtomicU64,
 }
 
-/// A post of a list, as the position of a walk.
+/// A node of a list, as the position of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PostId(u32);
+pub(crate) struct ListNodeId(u32);
 
 /// The result of a search.
 struct Found {
-    /// The last post before the key, on each level.
+    /// The last node before the key, on each level.
     before: [u32; LEVELS],
-    /// The post after that one at the time of the search; it is not before the key. Others may have been
-    /// inserted between the two.
+    /// The next node when the search ran; its key is not less than the searched one. Other nodes may have
+    /// been inserted between the two since.
     behind: [u32; LEVELS],
-    /// The post of the key itself.
-    post: Option<u32>,
+    /// The node of the key itself.
+    node: Option<u32>,
 }
 
 impl List {
@@ -101,46 +101,46 @@ impl List {
 
     /// The newest version of `key`.
     pub(crate) fn find(&self, key: &[u8]) -> Option<&VersionEntry> {
-        self.search(key).post.and_then(|post| self.head(PostId(post)))
+        self.search(key).node.and_then(|node| self.head(ListNodeId(node)))
     }
 
-    /// The newest version at a post.
-    pub(crate) fn head(&self, at: PostId) -> Option<&VersionEntry> {
-        match self.post(at.0).slot.load().child() {
+    /// The newest version at a node.
+    pub(crate) fn head(&self, at: ListNodeId) -> Option<&VersionEntry> {
+        match self.node(at.0).slot.load().child() {
             Child::Leaf(head) => Some(head),
             _ => None,
         }
     }
 
-    /// The first post whose key is not less than `key`, and whether it is that of `key`.
-    pub(crate) fn at_or_behind(&self, key: &[u8]) -> (Option<PostId>, bool) {
+    /// The first node whose key is not less than `key`, and whether it is that of `key`.
+    pub(crate) fn at_or_behind(&self, key: &[u8]) -> (Option<ListNodeId>, bool) {
         let found = self.search(key);
-        match found.post {
-            Some(post) => (Some(PostId(post)), true),
-            // Not the current next post of the one before: that may be a newer post before the key.
-            None => (post_id(found.behind[0]), false),
+        match found.node {
+            Some(node) => (Some(ListNodeId(node)), true),
+            // Not the current next node of the one before: that may be a newer node before the key.
+            None => (node_id(found.behind[0]), false),
         }
     }
 
-    /// The last post whose key is less than `key`.
-    pub(crate) fn before(&self, key: &[u8]) -> Option<PostId> {
-        post_id(self.search(key).before[0])
+    /// The last node whose key is less than `key`.
+    pub(crate) fn before(&self, key: &[u8]) -> Option<ListNodeId> {
+        node_id(self.search(key).before[0])
     }
 
-    pub(crate) fn first(&self) -> Option<PostId> {
-        self.next(PostId(END))
+    pub(crate) fn first(&self) -> Option<ListNodeId> {
+        self.next(ListNodeId(END))
     }
 
-    pub(crate) fn last(&self) -> Option<PostId> {
-        self.prev(PostId(END))
+    pub(crate) fn last(&self) -> Option<ListNodeId> {
+        self.prev(ListNodeId(END))
     }
 
-    pub(crate) fn next(&self, at: PostId) -> Option<PostId> {
-        post_id(self.post(at.0).next[0].load(Memory::Acquire))
+    pub(crate) fn next(&self, at: ListNodeId) -> Option<ListNodeId> {
+        node_id(self.node(at.0).next[0].load(Memory::Acquire))
     }
 
-    pub(crate) fn prev(&self, at: PostId) -> Option<PostId> {
-        post_id(self.post(at.0).before.load(Memory::Acquire))
+    pub(crate) fn prev(&self, at: ListNodeId) -> Option<ListNodeId> {
+        node_id(self.node(at.0).before.load(Memory::Acquire))
     }
 
     /// Inserts a version of `key`, which is the key of `entry`'s record.
@@ -150,19 +150,19 @@ impl List {
         key: &'t [u8],
         entry: &'t VersionEntry,
     ) -> Pushed<'t> {
-        debug_assert!(entry.key() == key, "a post of this key would have a version of another one");
+        debug_assert!(entry.key() == key, "a node of this key would have a version of another one");
         let mut found = self.search(key);
         // Allocated here, so that no thread waits for memory under the lock, unless very many writers come at
         // once.
         self.bucket(place_of(self.count.load(Memory::Relaxed).saturating_add(AHEAD)).0, lane);
         let _alone = self.lock.lock();
         let count = self.count.load(Memory::Relaxed);
-        if found.post.is_none() {
+        if found.node.is_none() {
             self.catch_up(key, &mut found, levels_of(count));
         }
-        if let Some(post) = found.post {
-            let slot = &self.post(post).slot;
-            let Child::Leaf(head) = slot.load().child() else { unreachable!("a linked post has a key") };
+        if let Some(node) = found.node {
+            let slot = &self.node(node).slot;
+            let Child::Leaf(head) = slot.load().child() else { unreachable!("a linked node has a key") };
             return push(lane, slot, head, entry);
         }
         self.bucket(place_of(count).0, lane);
@@ -172,52 +172,52 @@ impl List {
         Pushed::First
     }
 
-    /// Advances a search result over posts that were inserted since, on the lowest `levels`. Posts that the
+    /// Advances a search result over nodes that were inserted since, on the lowest `levels`. Nodes that the
     /// search saw are not compared again. Requires: the lock.
     fn catch_up(&self, key: &[u8], found: &mut Found, levels: usize) {
-        debug_assert!(found.post.is_none(), "a key that has a post needs no place for one");
+        debug_assert!(found.node.is_none(), "a key that has a node needs no place for one");
         for level in 0..levels {
             loop {
-                let next = self.post(found.before[level]).next[level].load(Memory::Acquire);
+                let next = self.node(found.before[level]).next[level].load(Memory::Acquire);
                 if next == found.behind[level] || next == END {
                     break;
                 }
                 match self.compare(next, key) {
                     Ordering::Less => found.before[level] = next,
-                    Ordering::Equal => return found.post = Some(next),
+                    Ordering::Equal => return found.node = Some(next),
                     Ordering::Greater => break,
                 }
             }
         }
     }
 
-    /// Links a new post with the number `new` after `before`. Requires: the lock, and the bucket of the post.
+    /// Links a new node with the number `new` after `before`. Requires: the lock, and the bucket of the node.
     fn link(&self, new: u32, before: &[u32; LEVELS], entry: &VersionEntry) {
-        let (post, levels) = (self.post(new), levels_of(new));
-        debug_assert!(matches!(post.slot.load().child(), Child::Empty), "a post is linked once");
-        post.slot.store(Link::leaf(entry));
-        post.before.store(before[0], Memory::Relaxed);
+        let (node, levels) = (self.node(new), levels_of(new));
+        debug_assert!(matches!(node.slot.load().child(), Child::Empty), "a node is linked once");
+        node.slot.store(Link::leaf(entry));
+        node.before.store(before[0], Memory::Relaxed);
         for (level, &before) in before.iter().enumerate().take(levels) {
-            let next = self.post(before).next[level].load(Memory::Relaxed);
-            post.next[level].store(next, Memory::Relaxed);
+            let next = self.node(before).next[level].load(Memory::Relaxed);
+            node.next[level].store(next, Memory::Relaxed);
         }
-        let behind = post.next[0].load(Memory::Relaxed);
+        let behind = node.next[0].load(Memory::Relaxed);
         for (level, &before) in before.iter().enumerate().take(levels) {
             // Release: pairs with the Acquire of a reader that follows this link.
-            self.post(before).next[level].store(new, Memory::Release);
+            self.node(before).next[level].store(new, Memory::Release);
         }
-        // Release: likewise. The first post also follows the last one.
-        self.post(behind).before.store(new, Memory::Release);
+        // Release: likewise. The first node also follows the last one.
+        self.node(behind).before.store(new, Memory::Release);
     }
 
     fn search(&self, key: &[u8]) -> Found {
-        let mut found = Found { before: [END; LEVELS], behind: [END; LEVELS], post: None };
+        let mut found = Found { before: [END; LEVELS], behind: [END; LEVELS], node: None };
         let mut at = END;
-        // The post that ended the search on the level above; it need not be compared again.
+        // The node that ended the search on the level above; it need not be compared again.
         let mut behind = END;
         for level in (0..LEVELS).rev() {
             loop {
-                let next = self.post(at).next[level].load(Memory::Acquire);
+                let next = self.node(at).next[level].load(Memory::Acquire);
                 found.behind[level] = next;
                 if next == END || next == behind {
                     break;
@@ -226,7 +226,7 @@ impl List {
                     Ordering::Less => at = next,
                     order => {
                         if order == Ordering::Equal {
-                            found.post = Some(next);
+                            found.node = Some(next);
                         }
                         behind = next;
                         break;
@@ -235,18 +235,18 @@ impl List {
             }
             found.before[level] = at;
         }
-        debug_assert!(at == END || found.behind[0] != at, "post {at} follows itself");
+        debug_assert!(at == END || found.behind[0] != at, "node {at} follows itself");
         found
     }
 
-    fn compare(&self, post: u32, key: &[u8]) -> Ordering {
-        let head = self.head(PostId(post));
-        debug_assert!(head.is_some(), "post {post} is linked, and it has no version");
+    fn compare(&self, node: u32, key: &[u8]) -> Ordering {
+        let head = self.head(ListNodeId(node));
+        debug_assert!(head.is_some(), "node {node} is linked, and it has no version");
         head.map_or(Ordering::Greater, |head| self.collation.cmp(head.key(), key))
     }
 
     #[inline]
-    fn post(&self, number: u32) -> &Post {
+    fn node(&self, number: u32) -> &ListNode {
         let (bucket, place) = place_of(number);
         &self.buckets[bucket].get().expect("a number is known only after its bucket was set")[place]
     }
@@ -263,9 +263,9 @@ impl List {
     fn make_bucket(&self, bucket: usize) -> u64 {
         let mut made = 0;
         self.buckets[bucket].get_or_init(|| {
-            let posts: Box<[Post]> = (0..BUCKET_FIRST << bucket).map(|_| Post::empty()).collect();
-            made = size_of_val(&*posts) as u64;
-            posts
+            let nodes: Box<[ListNode]> = (0..BUCKET_FIRST << bucket).map(|_| ListNode::empty()).collect();
+            made = size_of_val(&*nodes) as u64;
+            nodes
         });
         if made > 0 {
             self.bytes.fetch_add(made, Memory::Relaxed);
@@ -274,9 +274,9 @@ impl List {
     }
 }
 
-impl Post {
+impl ListNode {
     fn empty() -> Self {
-        Post {
+        ListNode {
             slot: Slot::empty(),
             next: std::array::from_fn(|_| AtomicU32::new(END)),
             before: AtomicU32::new(END),
@@ -284,11 +284,11 @@ impl Post {
     }
 }
 
-fn post_id(post: u32) -> Option<PostId> {
-    (post != END).then_some(PostId(post))
+fn node_id(node: u32) -> Option<ListNodeId> {
+    (node != END).then_some(ListNodeId(node))
 }
 
-/// Bucket of a post, and its index there.
+/// Bucket of a node, and its index there.
 #[inline]
 fn place_of(number: u32) -> (usize, usize) {
     let from_first = number as usize + BUCKET_FIRST;
@@ -296,7 +296,7 @@ fn place_of(number: u32) -> (usize, usize) {
     (bucket, from_first - (BUCKET_FIRST << bucket))
 }
 
-/// Number of levels of a post: pseudo-random, by its number (Steele, Lea, Flood: `SplitMix`, OOPSLA 2014).
+/// Number of levels of a node: pseudo-random, by its number (Steele, Lea, Flood: `SplitMix`, OOPSLA 2014).
 fn levels_of(number: u32) -> usize {
     let mixed = rng::mix(u64::from(number).wrapping_mul(rng::STEP));
     let zeros = mixed.trailing_zeros() as usize;

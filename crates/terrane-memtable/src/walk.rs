@@ -15,7 +15,7 @@ use terrane_base::SeqNo;
 use terrane_base::key::common_len;
 
 use crate::ahead::{Ahead, Coming};
-use crate::list::{List, PostId};
+use crate::list::{List, ListNodeId};
 use crate::node::{Child, Node, Slot};
 use crate::version::VersionEntry;
 
@@ -30,7 +30,7 @@ pub(crate) struct Walk<'t> {
     root: &'t Slot,
     /// If a comparator orders the keys: the list, and the position in it.
     list: Option<&'t List>,
-    post: Option<PostId>,
+    list_node: Option<ListNodeId>,
     path: Vec<Frame<'t>>,
     ahead: Ahead<'t>,
     /// The direction of the prefetches.
@@ -46,7 +46,7 @@ impl<'t> Walk<'t> {
         Walk {
             root,
             list,
-            post: None,
+            list_node: None,
             path: Vec::new(),
             ahead: Ahead::new(),
             is_backward: false,
@@ -243,7 +243,7 @@ impl<'t> Walk<'t> {
     /// Goes to the newest version of the next key after the path's place.
     pub(crate) fn next_key(&mut self) {
         if let Some(list) = self.list {
-            return self.land_at(list, self.post.and_then(|post| list.next(post)));
+            return self.land_at(list, self.list_node.and_then(|list_node| list.next(list_node)));
         }
         self.face(false);
         while let Some(frame) = self.path.last_mut() {
@@ -266,7 +266,7 @@ impl<'t> Walk<'t> {
     /// Goes to the oldest version of the last key before the path's place.
     fn prev_key(&mut self) {
         if let Some(list) = self.list {
-            return self.land_oldest_at(list, self.post.and_then(|post| list.prev(post)));
+            return self.land_oldest_at(list, self.list_node.and_then(|list_node| list.prev(list_node)));
         }
         self.face(true);
         while let Some(frame) = self.path.last_mut() {

@@ -1,5 +1,5 @@
-//! What the way through C costs: the same operations on the same database, through the library and through
-//! its C interface, in turns, on one thread, all in memory. `cargo run --release -p terrane-rocksdb --example
+//! The cost of calls through C: the same operations on the same database, through the library and through its
+//! C interface, in turns, on one thread, all in memory. `cargo run --release -p terrane-rocksdb --example
 //! route [KEYS]` prints rates and their ratios.
 #![allow(unsafe_code, reason = "calls of the C interface, as a C program makes them")]
 #![allow(clippy::disallowed_methods, reason = "it measures time")]

@@ -290,7 +290,7 @@ fn joined() -> terrane::Result<terrane::MergeOperators> {
     terrane::MergeOperators::new().with(std::sync::Arc::new(Joined))
 }
 
-/// What C programs made is opened by the library, though it has not their merge operators.
+/// The library opens databases of C programs, though it lacks their merge operators.
 #[test]
 fn left() -> terrane::Result<()> {
     let directory = tempfile::tempdir().expect("temporary directory");
@@ -310,7 +310,7 @@ fn left() -> terrane::Result<()> {
     Ok(())
 }
 
-/// What the library itself made is opened by C programs, and the other way round.
+/// C programs open databases of the library, and the library opens theirs.
 #[test]
 fn native() -> terrane::Result<()> {
     let directory = tempfile::tempdir().expect("temporary directory");

@@ -113,7 +113,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "restore that failed",
     "restore that was killed",
     "change feed: gone on",
-    "change feed: copied anew",
+    "change feed: copied again",
 ];
 
 /// How many there are.

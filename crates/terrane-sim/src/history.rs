@@ -12,7 +12,7 @@ use terrane_base::Rng;
 
 use crate::model::{Change, Model, Row};
 
-/// A value to which this was appended is put anew.
+/// A value to which this was appended is put again.
 const HOT_BYTES_MAX: usize = 4000;
 
 /// How a history is drawn.

@@ -54,8 +54,8 @@ impl Runner {
 }
 
 impl Allowed {
-    /// Returns true if a table was dropped and made anew by edits that may both be lost: its old rows are not
-    /// in the model any more.
+    /// Returns true if a table was dropped and made again by edits that may both be lost: its old rows are
+    /// not in the model any more.
     pub(crate) fn has_turned(&self) -> bool {
         let undone = |is_created| {
             self.events.iter().filter(move |event| event.is_undone && event.is_created == is_created)

@@ -139,7 +139,7 @@ impl Runner {
             }
         };
         if copies {
-            self.did("change feed: copied anew");
+            self.did("change feed: copied again");
         }
         if copies && let Err(error) = replica.copy(&db) {
             self.met("copy for a replica", &error);

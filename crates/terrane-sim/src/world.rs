@@ -155,7 +155,7 @@ impl World {
         drop(gone);
     }
 
-    /// An operation begins: it may wait anew.
+    /// An operation begins: it may wait again.
     pub(crate) fn begin_operation(&self) {
         self.passes.store(0, Ordering::Relaxed);
         self.idle.store(0, Ordering::Relaxed);

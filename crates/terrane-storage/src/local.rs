@@ -56,7 +56,7 @@ pub struct LocalStore {
     next_look: AtomicU32,
 }
 
-/// What is known about the space.
+/// The counts of the space.
 #[derive(Debug)]
 struct Accounting {
     space: Space,
@@ -209,7 +209,7 @@ impl LocalStore {
     fn sync_files(&self) -> Result<()> {
         let files: Vec<_> = self.files.read().values().cloned().collect();
         files.iter().filter(|_| !terrane_base::planted!(SkipExtentSync)).try_for_each(|file| file.sync())?;
-        // Acquire: pairs with the Release where entries change.
+        // Acquire: pairs with the Release stores of `dir_dirty` in this file.
         if self.dir_dirty.swap(false, Ordering::Acquire) { self.disk.sync_dir(&self.dir) } else { Ok(()) }
     }
 }
@@ -246,7 +246,7 @@ impl Store for LocalStore {
         self.check_writable("write an extent")?;
         let slots = u32::try_from(bytes.len().div_ceil(SLOT_BYTES).max(1)).unwrap_or(u32::MAX);
         if !self.accounting()?.space.is_taken(id, slots) {
-            let message = format!("{} bytes do not fit extent {id}: it is not allocated so far", bytes.len());
+            let message = format!("{} bytes do not fit extent {id}: it has fewer slots", bytes.len());
             return Err(Error::invalid(message));
         }
         let file = self.file(id.file)?;

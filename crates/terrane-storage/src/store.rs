@@ -72,7 +72,7 @@ impl PendingRead for Whole {
 
 /// Owns extents: allocates space, stores their bytes and reads them.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. An id that [`Store::allocate`] returned is not returned again before [`Store::free`] or a restart.
 /// 2. Written bytes are readable at once, and durable after [`Store::sync`] returned without error.
 /// 3. After a failed [`Store::sync`] every write is refused as `Poisoned`; reads continue.

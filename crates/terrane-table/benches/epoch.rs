@@ -1,5 +1,5 @@
-//! What keeps an object alive while it is read: the epoch in use, epochs of our own, and counting references,
-//! the counter-example. One thread and two, on one hot object and on many.
+//! Ways to keep an object alive while it is read: the epoch in use, epochs of our own, and counting
+//! references, the counter-example. One thread and two, on one hot object and on many.
 //!
 //! `cargo bench -p terrane-table --bench epoch`; with `--test` a few turns.
 #![allow(missing_docs, reason = "criterion's macros")]

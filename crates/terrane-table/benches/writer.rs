@@ -1,4 +1,4 @@
-//! What building extents costs per raw byte: 16 B keys, 100 B values, filter of 10 bits per key.
+//! Cost of building extents, for each raw byte: 16 B keys, 100 B values, filter of 10 bits per key.
 #![allow(clippy::unwrap_used, reason = "benches may panic")]
 #![allow(missing_docs, reason = "criterion's macros")]
 

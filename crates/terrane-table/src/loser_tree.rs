@@ -8,8 +8,8 @@
 
 use terrane_base::verify;
 
-/// Decides matches between sources.
-pub trait Contest {
+/// Compares the sources of a loser tree.
+pub trait Ranking {
     /// Returns true if source `a` goes before source `b`; `a != b`. Never a draw.
     fn beats(&mut self, a: usize, b: usize) -> bool;
 }
@@ -27,7 +27,7 @@ impl LoserTree {
     ///
     /// # Panics
     /// If `count` is 0.
-    pub fn play(&mut self, count: usize, contest: &mut impl Contest) {
+    pub fn play(&mut self, count: usize, ranking: &mut impl Ranking) {
         assert!(count > 0);
         self.nodes.clear();
         self.nodes.resize(count, 0);
@@ -36,7 +36,7 @@ impl LoserTree {
         self.winners.extend(0..count as u32);
         for node in (1..count).rev() {
             let (left, right) = (self.winners[2 * node], self.winners[2 * node + 1]);
-            let left_wins = contest.beats(left as usize, right as usize);
+            let left_wins = ranking.beats(left as usize, right as usize);
             let (winner, loser) = if left_wins { (left, right) } else { (right, left) };
             self.winners[node] = winner;
             self.nodes[node] = loser;
@@ -55,14 +55,14 @@ impl LoserTree {
 
     /// Plays the winner's matches again after its entry changed.
     #[inline]
-    pub fn replay(&mut self, contest: &mut impl Contest) {
+    pub fn replay(&mut self, ranking: &mut impl Ranking) {
         let mut winner = self.nodes[0];
         let mut node = (self.nodes.len() + winner as usize) / 2;
         while node > 0 {
-            let rival = self.nodes[node];
-            if contest.beats(rival as usize, winner as usize) {
+            let other = self.nodes[node];
+            if ranking.beats(other as usize, winner as usize) {
                 self.nodes[node] = winner;
-                winner = rival;
+                winner = other;
             }
             node /= 2;
         }
@@ -70,7 +70,7 @@ impl LoserTree {
         debug_assert!((winner as usize) < self.nodes.len(), "the winner is a source");
     }
 
-    /// True if every source is at one place of the tree.
+    /// Returns true if every source is at one place of the tree.
     fn has_each_once(&self) -> bool {
         let mut sources = self.nodes.clone();
         sources.sort_unstable();
@@ -79,15 +79,15 @@ impl LoserTree {
 
     /// The losers on the winner's way up; the least of them is the runner-up.
     #[inline]
-    pub fn rivals(&self) -> impl Iterator<Item = usize> + '_ {
+    pub fn losers_on_path(&self) -> impl Iterator<Item = usize> + '_ {
         let mut node = (self.nodes.len() + self.winner()) / 2;
         std::iter::from_fn(move || {
             if node == 0 {
                 return None;
             }
-            let rival = self.nodes[node] as usize;
+            let other = self.nodes[node] as usize;
             node /= 2;
-            Some(rival)
+            Some(other)
         })
     }
 }

@@ -25,7 +25,7 @@ use std::cmp::Ordering;
 use terrane_base::counters::{add, count};
 use terrane_base::{Collation, Cursor, Entry, Result, SeqKind, SeqNo};
 
-use crate::loser_tree::{Contest, LoserTree};
+use crate::loser_tree::{LoserTree, Ranking};
 use crate::shared_prefix::SharedPrefix;
 
 /// Merges sources in internal order. Give newer sources lower indexes.
@@ -200,7 +200,8 @@ impl<C: Cursor> MergeCursor<C> {
         self.field.set_tied(self.tree.winner(), false);
         if self.tree.winner() == winner {
             let field = &self.field;
-            self.runner_up = self.tree.rivals().reduce(|a, b| if field.order(b, a).is_lt() { b } else { a });
+            self.runner_up =
+                self.tree.losers_on_path().reduce(|a, b| if field.order(b, a).is_lt() { b } else { a });
         }
         debug_assert!(self.runner_up != Some(self.tree.winner()), "the runner-up is another source");
         Ok(())
@@ -226,7 +227,7 @@ impl<C: Cursor> MergeCursor<C> {
         Some(entry.seq_kind)
     }
 
-    /// Moves every source to the other side of the current entry, by invariant 1 of where they stand now.
+    /// Moves every source to the other side of the current entry. Invariant 1 says where each stands now.
     fn turn(&mut self, backward: bool) -> Result<()> {
         debug_assert!(self.field.backward != backward, "a turn changes the direction");
         let Some(seq_kind) = self.keep_left() else { return Ok(()) };
@@ -312,7 +313,7 @@ impl<C: Cursor> Field<C> {
     }
 }
 
-impl<C: Cursor> Contest for Field<C> {
+impl<C: Cursor> Ranking for Field<C> {
     #[inline]
     fn beats(&mut self, a: usize, b: usize) -> bool {
         debug_assert!(a != b, "source {a} does not play against itself");

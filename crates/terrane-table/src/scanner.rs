@@ -26,7 +26,7 @@ use crate::loader;
 /// Bytes of the chunks of a scanner, suitable for every device: large enough to hide seeks, small enough for
 /// a job's memory.
 pub const CHUNK_BYTES: u32 = 512 << 10;
-/// What a direct read may need beside its bytes: whole sectors at both ends, and an aligned beginning.
+/// Bytes that a direct read may need beside its own: whole sectors at both ends, and an aligned beginning.
 const ALIGNMENT_BYTES: usize = 8 << 10;
 
 /// See the [module](self). Blocks should be requested in order; going back reads again.

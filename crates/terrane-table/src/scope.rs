@@ -85,7 +85,7 @@ impl Scope {
     }
 }
 
-/// What is known of an extent before a cursor opens it.
+/// The answer of the filter of an extent to a scope, before a cursor opens the extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Admission {
     /// The extent has no key of the scope.

@@ -132,7 +132,7 @@ impl ValueCursors {
         }
     }
 
-    /// The scan was placed anew: no value table goes on in another one until it was used again.
+    /// The scan was placed again: no value table goes on in another one until it was used again.
     pub fn restart(&mut self) {
         self.since = self.placements;
     }

@@ -1,5 +1,5 @@
-//! What reads past the cache ask the allocator for. A program of its own beside the `suite`, as the allocator
-//! is the process's.
+//! Allocations of reads past the cache. A program of its own beside the `suite`, as the allocator is the
+//! process's.
 #![allow(unsafe_code, reason = "counts what is allocated")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
@@ -64,7 +64,7 @@ fn a_read_for_which_the_cache_has_no_room_takes_buffers_that_were_used_before() 
         let extents = write_extents(&rows, settings, 4_000_000, &store);
         let extent = &extents[0];
         assert!(extent.meta.blocks > 20 && extent.meta.filter.len as usize > SHORT_BYTES);
-        // It has room for nothing: filter, index block and data block are read anew for each get.
+        // It has room for nothing: filter, index block and data block are read again for each get.
         let cache = Cache::new(0);
         let get = |number: u64| {
             let mut value = Vec::new();

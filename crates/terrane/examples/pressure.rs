@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use terrane::{Batch, Db, Durability, Kind, Options, Result};
 
-/// What became of a request.
+/// The answer to a request.
 #[derive(Debug, PartialEq, Eq)]
 enum Answer {
     Done,

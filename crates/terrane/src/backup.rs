@@ -95,7 +95,7 @@ impl Backups {
     /// db.put("k", "v")?;
     /// let backups = terrane::Backups::open(dir.path().join("backups"));
     /// let first = backups.create(&db)?;
-    /// let second = backups.create(&db)?; // copies only what is new
+    /// let second = backups.create(&db)?; // copies only new objects
     /// assert!(second.id > first.id);
     /// # Ok::<(), terrane::Error>(())
     /// ```

@@ -1,6 +1,6 @@
 //! How long a write waits.
 
-/// What a write survives when its call has returned.
+/// The failures that a write survives once its call has returned.
 ///
 /// ```
 /// use terrane::Durability;
@@ -12,9 +12,9 @@
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Durability {
-    /// The death of the process. After a loss of power, what is there of such writes is a prefix of their
-    /// order; [`Db::sync`](crate::Db::sync), and every later write that is [`Durability::Synced`], makes them
-    /// durable.
+    /// The death of the process. After a loss of power, the remaining ones of such writes are a prefix of
+    /// their order; [`Db::sync`](crate::Db::sync), and every later write that is [`Durability::Synced`],
+    /// makes them durable.
     #[default]
     Buffered,
     /// A loss of power as well: the write waits until it is on disk.

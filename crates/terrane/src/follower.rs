@@ -33,7 +33,7 @@ use source::{Source, Viewing};
 /// Views share a cache of at most [`Options::memory_bytes`]; besides, each holds the primary's unflushed
 /// journal and an index of it. Catching up reads manifest and journal again, so it costs about as much as
 /// opening, however little changed. Of a database in a bucket (`terrane_remote::Deployment::open_follower`)
-/// only what is new is read from the bucket, and if nothing is, the view stays.
+/// only new objects are read from the bucket, and if nothing is, the view stays.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
@@ -60,7 +60,7 @@ pub struct Follower {
     looks: AtomicU64,
 }
 
-/// What belongs to the present view.
+/// State of the present view.
 #[derive(Clone, Copy, Debug, Default)]
 struct Turn {
     stats: FollowerStats,

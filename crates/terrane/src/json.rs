@@ -1,8 +1,8 @@
 //! JSON merge patch (RFC 7396): each operand is a patch; `null` removes a member, an object is merged,
 //! anything else replaces.
 //!
-//! A patch that replaces a value by an object cannot be told from one that merges an object into it. So two
-//! patches are folded into one only if no object of the newer one meets a non-object of the older one.
+//! A patch that replaces a value by an object cannot be distinguished from one that merges an object into it.
+//! So two patches are folded into one only if no object of the newer one meets a non-object of the older one.
 
 use serde_json::{Map, Value};
 use terrane_base::{Error, MergeOperator, Result};

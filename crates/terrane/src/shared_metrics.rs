@@ -1,4 +1,4 @@
-//! What an open database shares of its metrics with other processes.
+//! Metrics that an open database shares with other processes.
 
 use std::path::Path;
 

@@ -97,8 +97,8 @@ typed! {
     /// The order of the keys, by its name: `bytewise`, `reverse`, or one that the database is opened with. A
     /// table keeps it.
     key_order(name: impl Into<String>) = name.into(), "\"reverse\"";
-    /// What of a key the filters hold beside the whole key: `fixed:BYTES`, `capped:BYTES`, `until:DELIMITER`,
-    /// or the name of one that the database is opened with.
+    /// The part of a key that filters hold beside the whole key: `fixed:BYTES`, `capped:BYTES`,
+    /// `until:DELIMITER`, or the name of an extractor that the database is opened with.
     prefix_extractor(name: impl Into<String>) = name.into(), "\"until:/\"";
     /// How long rows live from their write on.
     time_to_live(ttl: Duration) = TimeToLive::of(ttl).show(), "std::time::Duration::from_secs(3600)";

@@ -24,7 +24,7 @@ pub trait ComparatorSource: Send + Sync + fmt::Debug {
     fn comparator(&self, name: &str) -> Option<Arc<dyn Comparator>>;
 }
 
-/// A source, and what it gave: all tables of an opening that name a comparator share what is known of it.
+/// A source and its orders: all tables of an opening that name a comparator share its state.
 #[derive(Debug)]
 struct Sourced {
     source: Arc<dyn ComparatorSource>,
@@ -51,7 +51,7 @@ impl Sourced {
 #[derive(Clone, Debug)]
 enum Given {
     Encoding(Arc<dyn KeyOrder>),
-    /// All tables of an opening that name it share what is known of it.
+    /// The tables of an open database that name the comparator share it, with its state.
     Comparator(Collation),
 }
 
@@ -153,7 +153,7 @@ impl KeyOrders {
         self.takes_any
     }
 
-    /// The same orders for another opening: what is known of comparators that failed in this one is
+    /// The same orders for another opening: the failures of comparators in this one are
     /// forgotten.
     #[must_use]
     pub fn renewed(&self) -> Self {

@@ -61,7 +61,7 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
     /// later read of its key. By default every operand is accepted.
     ///
     /// # Errors
-    /// What is wrong with it; the writer gets it as `Invalid`.
+    /// The reason why the operand is wrong; the writer gets it as `Invalid`.
     fn check_operand(&self, operand: &[u8]) -> Result<()> {
         let _ = operand;
         Ok(())

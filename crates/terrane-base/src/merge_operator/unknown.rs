@@ -1,5 +1,5 @@
-//! What stands in for an operator that is not registered: it makes no value and combines nothing, so operands
-//! stay as they are until the database is opened with the operator.
+//! Stands in for an operator that is not registered: it makes no value and combines nothing, so operands stay
+//! as they are until the database is opened with the operator.
 
 use std::sync::Arc;
 

@@ -6,7 +6,8 @@ use super::OptionInfo;
 const HOUR_MICROS: u64 = 3_600_000_000;
 
 options! {
-    /// What a database logs as slow and shares: [`Options::diagnostics`](super::Options::diagnostics).
+    /// Limits from which operations are logged as slow:
+    /// [`Options::diagnostics`](super::Options::diagnostics).
     ///
     /// ```
     /// use terrane_base::options::Options;
@@ -32,7 +33,7 @@ impl Diagnostics {
     /// The front part of the names of these options in `name=value`.
     pub(super) const PREFIX: &'static str = "diagnostics.";
 
-    /// What there is to say about every diagnostic option.
+    /// Descriptions of all diagnostic options.
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Diagnostics::describe_listed()

@@ -58,13 +58,13 @@ options! {
     lazy_value_merge: bool = true, "true, false", |_| true,
         "Move separated values only when their keys come to one of the last two levels, from level 2 on.";
     value_groups_max: u64 = 10, "1 to 100000", |v| (1..=100_000).contains(v),
-        "Value tables over one range of keys above which scan_triggered_value_merge and scan_optimised_value_merge write its values anew.";
+        "Value tables over one range of keys above which scan_triggered_value_merge and scan_optimised_value_merge rewrite its values.";
     scan_triggered_value_merge: bool = true, "true, false", |_| true,
-        "Write the separated values of a range of keys anew, in the order of the keys, after scans have met more than value_groups_max value tables there.";
+        "Rewrite the separated values of a range of keys in the order of the keys, after scans have met more than value_groups_max value tables there.";
     scan_optimised_value_merge: bool = false, "true, false", |_| true,
-        "Write separated values anew wherever a compaction meets more than value_groups_max value tables over one key, scanned or not.";
+        "Rewrite separated values wherever a compaction meets more than value_groups_max value tables over one key, scanned or not.";
     value_garbage_permille: u64 = 800, "1 to 1000", |v| (1..=1000).contains(v),
-        "Dead entries per thousand of a value table above which compactions that meet it write its live values anew, even if value tables take little space.";
+        "Dead entries per thousand of a value table above which compactions that meet it rewrite its live values, even if value tables take little space.";
     value_collect_riding: bool = true, "true, false", |_| true,
         "Let flush and compaction move the values of value tables that they meet to keep value_space_max_percent.";
     value_collect_jobs: bool = true, "true, false", |_| true,
@@ -80,10 +80,10 @@ options! {
 }
 
 impl Experiments {
-    /// What the names of experiments begin with in `name=value`.
+    /// The prefix of the names of experiments in `name=value`.
     pub(super) const PREFIX: &'static str = "experiments.";
 
-    /// What there is to say about every experiment.
+    /// Descriptions of all experiments.
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Experiments::describe_listed()

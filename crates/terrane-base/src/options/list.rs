@@ -53,7 +53,7 @@ macro_rules! options {
                 vec![ $( (concat!($prefix, stringify!($name)), self.$name.show()), )* ]
             }
 
-            /// What there is to say about every row.
+            /// Descriptions of all rows.
             pub(in crate::options) fn describe_listed() -> Vec<$crate::options::OptionInfo> {
                 use $crate::options::Setting;
                 let default = $List::default();

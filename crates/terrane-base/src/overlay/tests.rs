@@ -320,8 +320,8 @@ fn a_deleted_range_is_passed_as_one() {
     }
 }
 
-/// A change that is taken back shows no more, but the row below does; one that is added shows where the
-/// position has not been.
+/// A change that is taken back is no longer visible, but the row below does; one that is added shows where
+/// the position has not been.
 #[test]
 fn the_batch_may_change_between_two_motions() {
     let rows = [1, 3, 5, 7].map(|key| (vec![key], vec![key])).into();

@@ -11,7 +11,7 @@
 //!
 //! Without the feature a point does nothing.
 
-/// What a thread is about to do.
+/// The next action of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Point {
     /// Take a lock, or signal a condition variable.
@@ -75,8 +75,8 @@ mod imp {
 
     /// Chooses which thread of an explored program runs. One object stands for one thread.
     ///
-    /// What an implementer guarantees: each call returns when the calling thread may run, and at most one
-    /// thread of the program runs at a time.
+    /// Contract for implementers: each call returns when the calling thread may run, and at most one thread
+    /// of the program runs at a time.
     pub trait Explorer: Send + Sync {
         /// The number of the thread in its program, from 0.
         fn number(&self) -> usize;

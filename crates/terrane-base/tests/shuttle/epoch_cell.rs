@@ -1,4 +1,4 @@
-//! What a reader of a cell sees lives as long as its guard, and everything is freed once.
+//! A value that a reader of a cell sees lives as long as its guard, and everything is freed once.
 //!
 //! All tasks of the explorer share one thread, and with it one handle of the collector. So each guard is made
 //! with a handle of its own, as on threads.

@@ -300,7 +300,7 @@ impl Session for TerraneSession<'_> {
         direction: Direction,
         row: &mut ShowRow<'_>,
     ) -> Result<u64> {
-        // A short scan moves the cursor of the last one to the present; a whole one begins anew.
+        // A short scan moves the cursor of the last one to the present; a whole one begins again.
         let mut whole;
         let cursor = if start.is_none() {
             whole = self.table(table).cursor();

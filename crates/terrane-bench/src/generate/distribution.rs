@@ -20,7 +20,7 @@ use crate::plan::Distribution;
 
 /// Ranks from which YCSB draws for its scrambled zipfian.
 const SCRAMBLED_RANKS: u64 = 10_000_000_000;
-/// YCSB's constant, also of its latest distribution.
+/// The zipfian constant of YCSB; its distribution `latest` has the same.
 pub const ZIPFIAN_CONSTANT: f64 = 0.99;
 
 /// Chooses keys for one thread.

@@ -1,4 +1,4 @@
-//! What is done, operation by operation, reproducible from a seed.
+//! Operations of a workload, one by one, reproducible from a seed.
 //!
 //! A [`catalogue::Definition`] says what a workload is. A [`stream::Stream`] of it, one for each thread,
 //! makes [`operation::Operation`]s on key numbers: the kind by the mix, the number by a

@@ -1,4 +1,4 @@
-//! What a step costs the machine, and what the machine is.
+//! Costs of a step for the machine, and a description of the machine.
 //!
 //! * [`process::ProcessProbe`]: CPU, memory, I/O and context switches of this process between two moments.
 //! * [`hardware`]: the processor's own counters, where the kernel gives them.

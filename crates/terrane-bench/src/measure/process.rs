@@ -1,4 +1,4 @@
-//! What this process used between two moments: the probe that a child puts around each step.
+//! Resources that this process used between two moments: the probe that a child puts around each step.
 //!
 //! Sources: `getrusage` for CPU, faults and switches (of all threads, those that have ended as well, which
 //! the per-thread files under `/proc` forget); `/proc/self/io` for bytes; `VmHWM` of `/proc/self/status` for

@@ -1,4 +1,4 @@
-//! What a plan must fulfil before anything is run.
+//! Conditions that a plan must meet before anything runs.
 
 use std::collections::BTreeSet;
 

@@ -1,4 +1,4 @@
-//! What is to be run: a plan is scenarios × engines × repetitions, every value resolved.
+//! Plans of runs: a plan is scenarios × engines × repetitions, every value resolved.
 //!
 //! A plan comes from flags or from a TOML file (`file.rs`), is checked before anything runs (`check.rs`), is
 //! printed in the report, and goes to each child process as JSON. [`Plan`] holds what the whole run shares, a

@@ -1,8 +1,8 @@
 //! The run as text for a terminal: one block per scenario, one table per step, one row per engine.
 //!
-//! What is shown by default fits [`WIDTH`] columns; `details` adds a second table of what is left. Columns
-//! that no engine has a figure for are left out. Figures are medians over repetitions; `+-` is their range by
-//! the median.
+//! The default columns fit into [`WIDTH`]; `details` adds a second table of the others. Columns that no
+//! engine has a figure for are left out. Figures are medians over repetitions; `+-` is their range by the
+//! median.
 
 use std::fmt::Write as _;
 

@@ -1,7 +1,7 @@
 //! Words and plain-text tables that several reports share.
 //!
-//! What comes from a result file is not trusted: [`clean`] leaves only printable ASCII, so that a label
-//! cannot move the cursor or break a column. Every table is of ASCII alone.
+//! Texts of a result file are not trusted: [`clean`] leaves only printable ASCII, so that a label cannot move
+//! the cursor or break a column. Every table is of ASCII alone.
 
 use crate::engine::{Control, Direction, Shape};
 use crate::generate::catalogue::{self, Kind};

@@ -1,7 +1,7 @@
 //! Operations to bytes and back, inside one block.
 //!
-//! Keys, times and lengths are stored as the difference from the operation before. Each block begins anew, so
-//! that it can be read alone.
+//! Keys, times and lengths are stored as the difference from the operation before. Each block begins again,
+//! so that it can be read alone.
 
 use crate::engine::Direction;
 use crate::generate::operation::Operation;

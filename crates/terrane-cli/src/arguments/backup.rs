@@ -43,7 +43,7 @@ Beside a process that writes the database, its state of that moment is backed up
 /// `backup`.
 #[derive(Clone, Debug, Args)]
 pub struct Backup {
-    /// What to do
+    /// The command to run
     #[command(subcommand)]
     pub command: BackupCommand,
 }
@@ -72,10 +72,10 @@ pub struct Create {
     pub database: PathBuf,
     /// Directory of the backups; made if missing
     pub place: PathBuf,
-    /// Bring what is in memory into extents first, instead of copying the journal
+    /// Flush memory into extents first, instead of copying the journal
     #[arg(long)]
     pub flush: bool,
-    /// Read what older backups have, too, and copy anew what is damaged of it
+    /// Read what older backups have, too, and copy its damaged objects again
     #[arg(long)]
     pub recheck: bool,
     /// Most bytes per second to copy, such as 100MiB

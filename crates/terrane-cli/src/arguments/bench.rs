@@ -24,7 +24,7 @@ RocksDB is loaded at run time: --rocksdb FILE, or the variable TERRANE_ROCKSDB, 
 #[derive(Clone, Debug, Default, Args)]
 #[command(args_conflicts_with_subcommands = true)]
 pub struct Bench {
-    /// What to do instead of a run
+    /// A command in the place of a run
     #[command(subcommand)]
     pub command: Option<Sub>,
     /// The run
@@ -103,7 +103,7 @@ pub struct RunFlags {
     /// Bytes of a value: a number, uniform(A,B) or pareto(SHAPE,SCALE,MAX)
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     pub value: Option<String>,
-    /// What compression can leave of a value, 0 to 1
+    /// The part of a value that is left by compression, 0 to 1
     #[arg(long, value_name = "SHARE", help_heading = "Data")]
     pub entropy: Option<f64>,
     /// Tables over which the keys are spread

@@ -32,7 +32,7 @@ pub struct Export {
     /// The file, which must not exist; - is standard output
     #[arg(default_value = "-")]
     pub output: String,
-    /// Format of the output; told from the name if left out, and jsonl on standard output
+    /// Format of the output; derived from the name if left out, and jsonl on standard output
     #[arg(long, value_enum)]
     pub format: Option<Format>,
     /// Every table, with the options that it was made with; JSON Lines only

@@ -20,7 +20,7 @@ read back with --escaped.
 The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
 kill or a signal the same command goes on right after the last batch that was acknowledged. When a file has grown since
 it was imported, the same command imports what was appended. Each pipe is an input of its own; with --name it is one
-that begins as the last pipe of that name did, and what is new behind it is imported.
+that begins as the last pipe of that name did, and the new rows behind it are imported.
 
 With --from rocksdb the input is the directory of a database that RocksDB wrote, and the database to make is a new one. All
 column families become tables of their names. The rows are read by RocksDB's own library, which is opened for reading and
@@ -39,7 +39,7 @@ pub struct Import {
     /// The input, plain or compressed with gzip or Zstandard; - is standard input; for --from rocksdb a
     /// directory
     pub input: String,
-    /// Format of the input; told from the name if left out
+    /// Format of the input; derived from the name if left out
     #[arg(long, value_enum)]
     pub format: Option<import::Format>,
     /// Fields that make the key, in order: a field of the object (a.b for a nested one), a column of the
@@ -47,7 +47,7 @@ pub struct Import {
     /// out for JSON Lines and CSV, the input is what `terrane export` wrote
     #[arg(long, value_name = "FIELD,...", value_delimiter = ',')]
     pub key: Vec<String>,
-    /// What stands between the fields in the key
+    /// The text between the fields in the key
     #[arg(long, value_name = "TEXT", default_value = "/")]
     pub key_separator: String,
     /// Table to import into; made if missing

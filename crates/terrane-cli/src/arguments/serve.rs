@@ -69,7 +69,7 @@ pub struct Compactor {
     /// End when no job came for so many seconds
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     pub idle_exit: Option<Duration>,
-    /// Run the jobs that are open, and end when there is none
+    /// Run the open jobs, and end when no job is open
     #[arg(long, conflicts_with = "idle_exit")]
     pub once: bool,
 }

@@ -84,7 +84,8 @@ pub(super) fn run(engine: &Engine, command: &BackupCommand, out: &mut dyn Write)
     }
 }
 
-/// How often a backup or a checkpoint begins anew because the writer beside it merged what was being copied.
+/// How often a backup or a checkpoint begins again because the writer beside it merged extents that were
+/// being copied.
 const RETRIES_MAX: u32 = 20;
 
 /// Shows how far a backup is, and ends it at a signal.
@@ -258,7 +259,7 @@ fn verify(command: &backup::Verify, out: &mut dyn Write) -> Result<(), Failure> 
     }
     out.flush()?;
     let message = format!(
-        "{found} objects of {} are damaged: `terrane backup create --recheck` copies anew what the database still has",
+        "{found} objects of {} are damaged: `terrane backup create --recheck` copies those again that the database still has",
         path(&command.place)
     );
     Err(Failure::new(Code::Corrupt, message))

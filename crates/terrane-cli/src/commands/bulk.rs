@@ -16,7 +16,7 @@ use crate::progress::ticking;
 use crate::signals::exit_on_signal;
 use crate::text::{count, path, size};
 
-/// What a signal leaves of an ingest, which nothing divides.
+/// The result of an ingest that a signal stopped: it cannot be divided.
 const LEFT_BY_INGEST: &str = "the files are in as a whole or not at all, as `tables --long` shows; the next opening removes what else is left";
 
 pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {

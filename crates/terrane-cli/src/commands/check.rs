@@ -1,4 +1,4 @@
-//! `check`: verify everything, name what is wrong.
+//! `check`: verify everything, name each damage.
 
 use std::io::Write;
 use std::ops::ControlFlow;

@@ -153,7 +153,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_tally_tells_rows_apart_that_run_into_each_other() {
+    fn a_tally_separates_adjacent_rows() {
         let tally = |rows: &[(&[u8], &[u8])]| {
             let mut tally = Tally::default();
             rows.iter().for_each(|(key, value)| tally.add(key, value));

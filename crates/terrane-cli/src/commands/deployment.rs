@@ -26,7 +26,7 @@ pub(super) enum Target {
     Deployment(Box<Deployment>),
 }
 
-/// What the argument of a command names: a file is a deployment, all else a directory.
+/// The target that the argument of a command names: a file is a deployment, all else a directory.
 pub(super) fn target(path: &Path) -> Result<Target, Failure> {
     let shown = text::path(path);
     if files::is_file(path) {

@@ -138,7 +138,7 @@ impl Sink<'_> {
     }
 }
 
-/// Writes what is to be exported, and returns the number of rows.
+/// Writes the exported rows, and returns their number.
 fn write_rows(
     engine: &Engine,
     command: &Export,
@@ -225,7 +225,7 @@ fn open_whole<'a>(engine: &'a Engine, command: &'a Export) -> Result<Rows<'a>, F
     left_out.end().map(|()| rows)
 }
 
-/// Appends a row as RFC 4180 (2005) has it, with a third column that names what is hexadecimal digits.
+/// Appends a row as RFC 4180 (2005) has it, with a third column that names the fields in hexadecimal digits.
 fn csv_row(key: &[u8], value: &[u8], line: &mut Vec<u8>) {
     let mut marks = String::new();
     for (mark, bytes) in [('k', key), ('v', value)] {

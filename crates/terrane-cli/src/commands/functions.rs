@@ -15,13 +15,13 @@ use crate::exit::{Code, Failure};
 /// First bytes of what a key with operands of an unknown operator reads as.
 const MARK: &[u8] = b"\0terrane: operands of an unknown merge operator\0";
 
-/// What databases are opened with for reading.
+/// The functions with which databases are opened for reading.
 pub(super) fn reading() -> Functions {
     let operators = MergeOperators::new().with_source(Arc::new(AnyOperator)).wrapped(Tolerant::wrap);
     Functions { operators, ..Functions::any() }
 }
 
-/// What databases are opened with for writing: keys in an unknown order cannot be written.
+/// The functions with which databases are opened for writing: keys in an unknown order cannot be written.
 pub(super) fn writing() -> Functions {
     Functions { orders: KeyOrders::new(), ..Functions::any() }
 }
@@ -146,7 +146,7 @@ pub(super) fn check_order(table: &Table) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What an export or a copy leaves out.
+/// Names of the parts that an export or a copy leaves out.
 #[derive(Debug, Default)]
 pub(super) struct LeftOut(Vec<String>);
 
@@ -189,7 +189,7 @@ impl LeftOut {
     /// The end of a command that leaves nothing out.
     ///
     /// # Errors
-    /// Names what is left out, if anything is.
+    /// Names the parts that are left out, if there are any.
     pub(super) fn end(self) -> Result<(), Failure> {
         match self.0.as_slice() {
             [] => Ok(()),

@@ -137,7 +137,7 @@ fn rows_format(command: &Import, format: Format, source: &mut dyn Source) -> Opt
     }
 }
 
-/// What the command line says about the input's text.
+/// The syntax of the input's text, as the command line sets it.
 fn syntax(command: &Import, format: Format, source: &mut dyn Source) -> Result<Syntax, Failure> {
     let usage = |why: String| Failure::new(Code::Usage, why);
     let mut fields = command.key.clone();

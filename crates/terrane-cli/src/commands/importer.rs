@@ -1,6 +1,6 @@
 //! An import at work: records into batches, each batch with the position that follows it.
 //!
-//! Invariant: records and position are in one atomic batch, and what is counted is what was committed.
+//! Invariant: records and position are in one atomic batch, and the counts are those of committed rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -34,7 +34,7 @@ pub(super) struct Importer<'d> {
     positions: Table,
     position_key: Vec<u8>,
     records: Box<dyn Records>,
-    /// What is committed.
+    /// The committed part of the input.
     pub(super) progress: Progress,
     pending: Pending,
     batch_records_max: u64,
@@ -56,7 +56,7 @@ pub(super) struct Importer<'d> {
     goes_on: bool,
 }
 
-/// What is in the batch and not committed yet.
+/// The rows in the batch, which are not committed yet.
 #[derive(Default)]
 struct Pending {
     batch: Batch,

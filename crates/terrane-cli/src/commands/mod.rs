@@ -51,7 +51,7 @@ use crate::exit::{Code, Failure};
 /// Runs a command; what it has to say goes to `out`, progress and warnings to standard error.
 ///
 /// # Errors
-/// What could not be done, with its exit code.
+/// The reason why the command failed, with its exit code.
 pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = &arguments.engine;
     if engine.moment().is_some() && !arguments.command.takes_moment() {

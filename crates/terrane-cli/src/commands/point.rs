@@ -12,7 +12,7 @@ use crate::arguments::{Delete, DeleteRange, Engine, Get, Merge, Put};
 use crate::exit::{Code, Failure};
 use crate::text::{self, Format, key_argument};
 
-/// How often a follower is opened anew because the writer merged what was being read.
+/// How often a follower is opened again because the writer merged extents that were being read.
 const RETRIES_MAX: u32 = 20;
 
 pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ pub(super) const TABLE: &str = "terrane.import";
 /// The progress of an import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Progress {
-    /// What is imported.
+    /// The input that is imported.
     pub(super) identity: Identity,
     /// How it is read, as text.
     pub(super) syntax: String,
@@ -29,7 +29,7 @@ pub(super) struct Progress {
     pub(super) complete: bool,
 }
 
-/// What an import has to do with the position that an earlier one stored.
+/// How an import uses the position that an earlier one stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Earlier {
     /// Nothing: it begins at the start of the input.
@@ -111,9 +111,9 @@ impl Progress {
         })
     }
 
-    /// What an import of `input`, read as `now` says, has to do with this position. A file that grew since is
-    /// gone on with; so is a pipe that has a name, or that was interrupted and begins the same way. Any other
-    /// pipe is an input of its own.
+    /// Decides how an import of `input`, read as `now` says, uses this position. The import continues a file
+    /// that grew since, and a pipe that has a name, or that was interrupted and begins the same way. Any
+    /// other pipe is an input of its own.
     ///
     /// # Errors
     /// `Usage` if a file or a named pipe is another one than it was, or is read in another way.

@@ -71,7 +71,7 @@ fn a_command_stays_at_the_moment_that_it_opened() {
 }
 
 #[test]
-fn what_was_deleted_of_an_earlier_moment_ends_its_rows() {
+fn deleted_objects_of_an_earlier_moment_end_its_rows() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let (file, writer) = deployed(dir.path());
     put_all(&writer, "Ada");

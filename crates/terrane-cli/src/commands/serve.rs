@@ -105,12 +105,12 @@ fn look_after(log: &LogBucket, told: &mut Told, now: Duration) {
     }
 }
 
-/// The lines that were told, and when.
+/// The lines that were logged, and when.
 #[derive(Default)]
 struct Told(BTreeMap<String, Duration>);
 
 impl Told {
-    /// Returns true if a line was not told for a while; it counts as told then.
+    /// Returns true if a line was not logged for a while; it counts as logged then.
     fn is_due(&mut self, line: &str, now: Duration) -> bool {
         self.0.retain(|_, at| *at + TELL_AGAIN > now);
         let is_due = !self.0.contains_key(line);
@@ -168,7 +168,7 @@ fn warn(service: &Service, settings: &ServerSettings) {
     }
 }
 
-/// One line: what is served, where, and the limits.
+/// One line: the served bucket, the address, and the limits.
 fn announce(
     service: &Service,
     (what, settings): (&str, &ServerSettings),
@@ -219,7 +219,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn troubles_that_alternate_are_told_once_in_a_minute_each() {
+    fn alternating_troubles_are_logged_once_in_a_minute_each() {
         let mut told = Told::default();
         let lines = (0..150).map(|second| (second, ["a", "b"][second as usize % 2]));
         let due = lines.filter(|(second, line)| told.is_due(line, Duration::from_secs(*second)));

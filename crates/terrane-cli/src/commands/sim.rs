@@ -82,10 +82,10 @@ pub struct Sim {
     /// With --crash-points: operations of a history, 2 for all pairs of kinds, 3 for all triples
     #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=4))]
     pub depth: u32,
-    /// With --crash-points: outcomes per call, all of them where there are no more
+    /// With --crash-points: outcomes per call, all of them if there are fewer
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub outcomes: u64,
-    /// With --crash-points: crash one recovery in so many again, at each of its calls; 0 is none
+    /// With --crash-points: crash one recovery in so many again, at each of its calls; 0 means never
     #[arg(long, value_name = "N", default_value_t = 16)]
     pub again: u64,
 }
@@ -151,7 +151,7 @@ fn explore(command: &Sim, states: u64, out: &mut dyn Write) -> Result<(), Failur
         outcomes_max: command.outcomes.max(1),
         again_one_in: command.again,
     };
-    // Past the last history they begin anew, with other samples.
+    // Past the last history they begin again, with other samples.
     let numbers = command.start..u64::MAX;
     follow(command, job, numbers, out, (show_explored, |_| String::new()), &|sum| sum.states >= states)
 }

@@ -13,7 +13,7 @@ use crate::text::{self, key_argument};
 /// One batch may take this part of the memory of writers.
 const BATCH_SHARE: u64 = 4;
 
-/// What a command does to the database.
+/// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
     /// Reads: beside other readers, and beside a writer by a view of its state; writes nothing.
@@ -189,7 +189,7 @@ pub(super) fn write(db: &Db, batch: &Batch, sync: Durability) -> Result<(), Fail
     if error.kind() != Kind::Invalid || bytes <= most {
         return Err(error.into());
     }
-    // In proportion to what is too little, and some more, since the engine needs memory for other things.
+    // In proportion to the missing memory, and some more, since the engine needs memory for other things.
     let enough = (options.memory_bytes / (1 << 20) + 1) * (bytes / most.max(1) + 2);
     let (bytes, most, memory) = (text::size(bytes), text::size(most), text::size(options.memory_bytes));
     let why = format!(

@@ -15,7 +15,7 @@ pub(super) struct Lines<R> {
     position: Position,
 }
 
-/// What [`Lines::next`] found.
+/// The result of [`Lines::next`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Line {
     /// A line is in the buffer, its end of line included if it had one.

@@ -28,7 +28,7 @@ pub struct Row {
     pub table: Option<String>,
 }
 
-/// What a parser found next.
+/// The next result of a parser.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
     /// A record is in the row.
@@ -46,7 +46,7 @@ pub enum Step {
 pub struct BadRow {
     /// Number of its first line, from 1.
     pub line: u64,
-    /// What is wrong with it.
+    /// The mistake in the line.
     pub reason: String,
 }
 
@@ -141,7 +141,7 @@ pub struct Syntax {
 pub struct Keys {
     /// Names of the fields in order; numbers of columns for tab-separated lines.
     pub fields: Vec<String>,
-    /// What stands between two of them in the key.
+    /// The text between two of them in the key.
     pub separator: Vec<u8>,
 }
 

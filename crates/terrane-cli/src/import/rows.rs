@@ -1,4 +1,4 @@
-//! Rows of tables, as `export` and `scan` write them: what is read is byte for byte what was written.
+//! Rows of tables, as `export` and `scan` write them: the read rows are byte for byte the written ones.
 //!
 //! * [`json`]: `{"key":"..","value":".."}`, with `key_hex` and `value_hex` for bytes that are no UTF-8, and
 //!   `table` where a row is not of the table that the caller names. A line `{"table":"..","options":{..}}`
@@ -100,7 +100,7 @@ struct Object<'l> {
 /// The row, or the table, of a line of JSON.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// The mistake in the line.
 pub fn json(text: &[u8], row: &mut Row) -> Result<Step, String> {
     let object: Object<'_> = serde_json::from_slice(text).map_err(|error| {
         format!("no row of an export ({error}); of other objects say with --key FIELD,... what the key is")
@@ -128,7 +128,7 @@ pub fn json(text: &[u8], row: &mut Row) -> Result<Step, String> {
 /// The row of a tab-separated line.
 ///
 /// # Errors
-/// What is wrong with the line.
+/// The mistake in the line.
 pub fn tsv(text: &[u8], row: &mut Row) -> Result<Step, String> {
     let text = std::str::from_utf8(text).map_err(|_| "not UTF-8: an export has no such bytes".to_owned())?;
     let (key, value) = text.split_once('\t').ok_or("expected a key, a tab and a value")?;
@@ -173,7 +173,7 @@ impl<R: Source> CsvRows<R> {
             return Err(format!("{} columns where an export has three", columns.len()));
         };
         if !matches!(hex, b"" | b"k" | b"v" | b"kv") {
-            return Err("the third column is none of: nothing, k, v, kv".to_owned());
+            return Err("the third column must be one of: nothing, k, v, kv".to_owned());
         }
         let bytes = |name: char, column: &[u8]| {
             if !hex.contains(&(name as u8)) {

@@ -218,7 +218,7 @@ fn a_run_removes_only_what_it_made() {
 }
 
 #[test]
-fn results_that_have_nothing_in_common_or_lack_cells_are_told_apart_from_equal_ones() {
+fn disjoint_results_and_results_without_cells_are_not_called_equal() {
     let shell = Shell::new();
     shell.ok(&format!("bench --engines null --workloads load,readrandom {SMALL} --json both.json"));
     shell.ok(&format!("bench --engines null --workloads load {SMALL} --json one.json"));
@@ -254,7 +254,7 @@ fn reading(shell: &Shell, name: &str) -> Child {
     child
 }
 
-/// What a process has read so far; 0 when it is gone.
+/// Bytes that a process has read so far; 0 when it has ended.
 fn bytes_read(pid: u32) -> u64 {
     let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
     let read = io.lines().find_map(|line| line.strip_prefix("rchar: "));

@@ -103,9 +103,9 @@ fn a_value_beyond_the_memory_names_the_memory_that_is_enough() {
     assert_eq!(shell.run("get db k").stdout, value);
 }
 
-/// What a command works on and names is the mistake, so nothing is done and the error says what to do.
+/// The mistake is in the argument, so the command changes nothing and the error says how to correct it.
 #[test]
-fn a_wrong_file_or_directory_is_told_from_damage() {
+fn a_wrong_file_or_directory_is_not_called_damage() {
     let shell = Shell::new();
     shell.ok("put db k v");
     shell.file("rows.jsonl", people(10));
@@ -134,7 +134,11 @@ fn a_range_that_ends_before_it_begins_is_refused() {
         let line = format!("{command} db --from p9 --to p0 {rest}");
         shell.fails(&line, 2, &["from \"p9\" to before \"p0\" ends before it begins"]);
     }
-    assert_eq!(shell.ok("count db --from p9 --to p9"), "0\n", "an empty range is none that is turned round");
+    assert_eq!(
+        shell.ok("count db --from p9 --to p9"),
+        "0\n",
+        "an empty range is not a range from its end to its start"
+    );
     shell.ok("tables db --create down --set key_order=reverse");
     shell.ok("put db a 1 --table down");
     assert_eq!(shell.ok("count db --table down --from p --to Z"), "1\n", "the order of the table counts");
@@ -236,7 +240,7 @@ fn every_command_with_long_work_shows_how_far_it_is() {
     }
 }
 
-/// What a command prints for people it prints for programs as well: an object in each line.
+/// Each command that prints a list for people prints it for programs, too: an object in each line.
 #[test]
 fn every_list_is_shown_as_json_too() {
     let shell = Shell::new();

@@ -159,7 +159,7 @@ fn native_source(shell: &Shell, count: u32) {
     db.close().unwrap();
 }
 
-/// What the state says of the first `count` rows of the default table.
+/// Checks the state behind the first `count` rows of the default table.
 fn state_after(shell: &Shell, count: u32) {
     let db = Db::open(shell.path("new")).unwrap();
     let positions = db.table("terrane.import").unwrap();

@@ -284,7 +284,7 @@ proptest! {
         }
     }
 
-    /// What is written as CSV, however quoted, is read back.
+    /// Rows written as CSV, however quoted, are read back.
     #[test]
     fn csv_is_read_back(rows in prop::collection::vec(("[a-z\",\n\r ]{0,8}", "[a-z0-9]{1,8}"), 0..12), crlf: bool) {
         let end = if crlf { "\r\n" } else { "\n" };
@@ -302,7 +302,7 @@ proptest! {
         }
     }
 
-    /// What is written as JSON Lines is read back, the key decoded.
+    /// Rows written as JSON Lines are read back, the key decoded.
     #[test]
     fn json_lines_are_read_back(ids in prop::collection::vec(".{0,12}", 0..12)) {
         let lines: Vec<String> = ids.iter().map(|id| serde_json::json!({"v": [1, {}], "id": id}).to_string()).collect();

@@ -24,7 +24,7 @@ fn serve(shell: &Shell, arguments: &str) -> (Child, BufReader<ChildStdout>, Stri
     (child, said, line)
 }
 
-/// What stands between `from` and `to`.
+/// The text between `from` and `to`.
 fn between<'t>(text: &'t str, from: &str, to: &str) -> &'t str {
     let (_, rest) = text.split_once(from).unwrap();
     rest.split_once(to).unwrap().0

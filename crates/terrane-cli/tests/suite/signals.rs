@@ -1,8 +1,8 @@
 //! Signals: a command ends in good order with code 7 and says what is left, whatever it was doing.
 //!
-//! What prints its rows is held by a full pipe until it has said that it stops, so its end is certain. Other
-//! work may be over before the signal comes: it then ends with code 0 and the whole result. In no case does
-//! the signal end the process by itself, or leave a half of something behind.
+//! A full pipe holds the command that prints its rows until it has said that it stops, so its end is certain.
+//! Other work may be over before the signal comes: it then ends with code 0 and the whole result. In no case
+//! does the signal end the process by itself, or leave a half of something behind.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
@@ -80,7 +80,7 @@ fn wait_or_kill(child: &mut Child) -> ExitStatus {
     child.wait().unwrap()
 }
 
-/// What is left of the two outputs, and how the child ended.
+/// The rest of the two outputs, and the exit status of the child.
 fn ended(
     mut child: Child,
     mut said: impl Read + Send,

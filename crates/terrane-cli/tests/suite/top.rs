@@ -64,7 +64,7 @@ fn a_live_database_is_shown_in_lines_and_in_json() {
         assert_eq!(page["oldest_readers"][0]["label"], "report");
         assert_eq!(page["largest_tables"][0]["name"], "default");
     }
-    // The shown database is none the worse.
+    // The shown database is unchanged.
     db.put("c", "3").unwrap();
     drop(reader);
     db.close().unwrap();
@@ -156,7 +156,7 @@ fn a_writer_that_was_killed_leaves_a_stale_page() {
 }
 
 #[test]
-fn a_writer_without_pages_and_wrong_bytes_are_told() {
+fn top_names_a_writer_without_pages_and_a_damaged_page() {
     let shell = Shell::new();
     let db = Db::open_with(shell.path("db"), &options(0)).unwrap();
     let me = std::process::id().to_string();

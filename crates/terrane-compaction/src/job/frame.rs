@@ -1,4 +1,4 @@
-//! What jobs and their reports have around their fields: magic and version in front, a checksum behind.
+//! The frame around the fields of jobs and their reports: magic and version in front, a checksum behind.
 
 use std::fmt::Display;
 
@@ -8,7 +8,7 @@ use terrane_format::wire::{Fields, checked_body};
 
 /// The frame of one kind of payload.
 pub(super) struct Frame {
-    /// What it is called in errors.
+    /// Its name in errors.
     pub(super) what: &'static str,
     pub(super) magic: &'static [u8; 8],
     pub(super) version: u16,
@@ -38,7 +38,7 @@ impl Frame {
     /// The fields of a payload.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are none; `Invalid` if a newer version wrote them.
+    /// `Corrupt` if the bytes are no frame; `Invalid` if a newer version wrote them.
     pub(super) fn open<'b>(&self, bytes: &'b [u8]) -> Result<Fields<'b>> {
         let &Frame { what, magic, version, seed, bytes_max } = self;
         debug_assert!(seed != 0, "the payloads of another kind fail the checksum");

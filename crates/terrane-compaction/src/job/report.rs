@@ -113,7 +113,7 @@ fn get_work(fields: &mut Fields<'_>) -> Result<Work> {
     Ok(Work::of_numbers(numbers))
 }
 
-/// What a report says.
+/// The decoded fields of a report.
 struct Said {
     /// Extents of the target that stay as they are, in key order.
     stays: Vec<ExtentMeta>,
@@ -203,7 +203,7 @@ fn by_id<'m>(metas: impl Iterator<Item = &'m ExtentMeta>) -> HashMap<ExtentId, &
     metas.map(|meta| (meta.id, meta)).collect()
 }
 
-/// What the inputs of a job leave to its output.
+/// Bounds that the inputs of a job set for its output.
 struct Bounds {
     inputs: HashSet<ExtentId>,
     entries: u64,

@@ -87,13 +87,13 @@ impl fmt::Display for Stays {
 pub struct JobRequest {
     /// The job: in one part, of no request, without separated values.
     pub spec: JobSpec,
-    /// What has expired by then is dropped.
+    /// Rows that have expired at this moment are dropped.
     pub moment: Moment,
     /// The built-in merge operator that folds operands; none if they stay.
     pub operator: Option<String>,
     /// The built-in extractor of the prefixes that filters have.
     pub extractor: Option<String>,
-    /// What the output says of where it comes from.
+    /// The origin that the output carries.
     pub origin: Option<Origin>,
 }
 
@@ -128,7 +128,7 @@ impl JobRequest {
         }
         let mut spec = JobSpec { request: None, part_bytes: u64::MAX, ..spec.clone() };
         // What the job has decides, not what its table would separate: most tables have no long value. A rare
-        // one stays in its entry, until a job here writes its block anew.
+        // one stays in its entry, until a job here rewrites its block.
         (spec.output.value_compression, spec.output.separate_from) = (ValueCompression::AsTable, u64::MAX);
         let origin = control.origin(spec.target);
         verify!(spec.check());

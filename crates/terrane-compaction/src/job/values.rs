@@ -1,4 +1,4 @@
-//! What a job does with separated values: the value tables that it meets, and the keys whose values move.
+//! Separated values in a job: the value tables that it meets, and the keys whose values move.
 
 use terrane_base::ValueTableId;
 use terrane_format::extent::ExtentMeta;
@@ -22,7 +22,7 @@ impl ValueInput {
     }
 }
 
-/// A range of keys whose values a job writes anew, in the order of the keys.
+/// A range of keys whose values a job rewrites, in the order of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mended {
     /// The keys.

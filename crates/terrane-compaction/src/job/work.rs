@@ -1,4 +1,4 @@
-//! What a job did, in numbers.
+//! Counts of the work of a job.
 
 /// The bytes and entries that a job read, wrote and reused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -12,7 +12,7 @@
 use std::cmp::Ordering;
 
 use terrane_base::{Collation, Cursor, SeqNo};
-use terrane_table::loser_tree::{Contest, LoserTree};
+use terrane_table::loser_tree::{LoserTree, Ranking};
 
 use super::source::Source;
 
@@ -87,7 +87,7 @@ impl Order {
     fn find_runner_up<C: Cursor>(&mut self, sources: &[Source<'_, '_, C>], collation: &Collation) {
         let mut field = Field { heads: &self.heads, sources, collation };
         debug_assert!(self.heads.len() == sources.len(), "a head for each source");
-        self.runner_up = self.tree.rivals().reduce(|a, b| if field.beats(b, a) { b } else { a });
+        self.runner_up = self.tree.losers_on_path().reduce(|a, b| if field.beats(b, a) { b } else { a });
     }
 }
 
@@ -110,7 +110,7 @@ impl<C: Cursor> Field<'_, '_, '_, '_, C> {
     }
 }
 
-impl<C: Cursor> Contest for Field<'_, '_, '_, '_, C> {
+impl<C: Cursor> Ranking for Field<'_, '_, '_, '_, C> {
     #[inline]
     fn beats(&mut self, a: usize, b: usize) -> bool {
         debug_assert!(a != b, "source {a} does not play against itself");

@@ -73,7 +73,7 @@ pub(super) struct Output<'a> {
     next_range: usize,
     /// The first key that no extent of the output covers yet.
     covered_to: Vec<u8>,
-    /// What the inputs had replaced that were opened.
+    /// The extents that each opened input had replaced.
     known: HashMap<ExtentId, Vec<Replaced>>,
 }
 

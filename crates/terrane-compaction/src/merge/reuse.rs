@@ -1,4 +1,4 @@
-//! What a merge reuses without decoding it. `docs/design/0005-compaction.md` explains the rules.
+//! Blocks and extents that a merge reuses undecoded. `docs/design/0005-compaction.md` explains the rules.
 
 use terrane_format::block::INTERVALS_MAX;
 use terrane_format::extent::ExtentMeta;
@@ -10,7 +10,7 @@ use crate::job::{JobKind, JobSpec};
 /// At most one in this many reused entries may be a delete that could be dropped now.
 const DROPPABLE_SHARE: u64 = 8;
 
-/// What to do with an extent that overlaps no other source.
+/// How an extent that overlaps no other source is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reuse {
     /// Re-link it.

@@ -248,7 +248,7 @@ impl<'a> Sink<'a> {
         added
     }
 
-    /// An entry with its value in the place of a pointer to it, for what needs the value.
+    /// The entry with its separated value read, for compaction filters and merge operators.
     pub(super) fn resolved(&mut self, entry: Entry<'_>, out: &mut Vec<u8>) -> Result<SeqKind> {
         let entry = self.output.values.resolve(entry, &mut self.work)?;
         debug_assert!(!entry.seq_kind.is_pointer(), "a pointer that was followed becomes a value");

@@ -1,7 +1,7 @@
 //! Values that a merge separates from their entries, and separated ones that it moves or reads.
 //!
 //! 1. A value that is long enough goes into the value table that is open, and its entry keeps a pointer.
-//! 2. A pointer into a value table that the job writes anew ([`ValueInput::is_rewritten`]), or in a range of
+//! 2. A pointer into a value table that the job rewrites ([`ValueInput::is_rewritten`]), or in a range of
 //!    keys that it mends ([`JobSpec::mended`]), is followed, and its value is treated as in 1. Nothing else
 //!    has to be looked up for that: the entry survived the merge, so the value is live, and the new pointer
 //!    goes where the old one was (compaction-triggered merge; Li et al., "Differentiated Key-Value Storage

@@ -9,9 +9,9 @@
 //! A job reads each of its runs concurrently, so it takes at most [`RUNS_MAX`] of them. If there are more,
 //! the oldest move down first, and the newer ones wait for the next job.
 //!
-//! What a merge writes into L1 is written again when L1 moves on. So while there is a level below, L1 may
-//! grow to [`THROUGH_FACTOR`] times its target, and the job that would make it larger moves the extents that
-//! it overlaps in L1 along into L2.
+//! Bytes that a merge writes into L1 are written again when L1 moves on. So while there is a level below, L1
+//! may grow to [`THROUGH_FACTOR`] times its target, and the job that would make it larger moves the extents
+//! that it overlaps in L1 along into L2.
 
 use std::ops::Range;
 

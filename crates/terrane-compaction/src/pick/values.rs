@@ -1,4 +1,4 @@
-//! Which value tables a job writes anew.
+//! Which value tables a job rewrites.
 //!
 //! A job that meets a pointer may move its value (`merge/values.rs`). It moves the values of a value table
 //! 1. to give the space of dead values back, if the job is done before the value tables take too much
@@ -44,7 +44,7 @@ struct Met<'a> {
 type MetTables<'a> = BTreeMap<ValueTableId, Met<'a>>;
 
 impl<'a> Picker<'a> {
-    /// The value tables that inputs point into, and which of them a job to `target` writes anew.
+    /// The value tables that inputs point into, and which of them a job to `target` rewrites.
     pub(super) fn values_of(&self, kind: JobKind, inputs: &[Input], target: u8) -> Vec<ValueInput> {
         let met = self.met(inputs.iter().flat_map(|input| &input.extents));
         if met.is_empty() {

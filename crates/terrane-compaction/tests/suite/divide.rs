@@ -44,7 +44,7 @@ fn fragments(world: &World, wanted: Place) -> Vec<Fragment> {
 }
 
 #[test]
-fn a_wide_range_delete_is_cut_on_its_way_down() {
+fn a_wide_range_delete_is_cut_when_it_moves_down() {
     let mut world = world();
     world.puts_off = true;
     let spec = world.pick().expect("one run is not due, but it is worth it");

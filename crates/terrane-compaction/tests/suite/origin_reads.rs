@@ -1,4 +1,4 @@
-//! What a job's extents say that they replaced, and the reads of the device that it takes to learn that.
+//! The replaced extents that a job's outputs name, and the reads of the device that it takes to learn them.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;
@@ -95,7 +95,7 @@ fn two_merges(has_origin: bool) -> (Counted, [(Vec<ExtentMeta>, JobResult, u64);
 
 /// A read is a request in a bucket: what an extent had replaced comes with its index block.
 #[test]
-fn what_inputs_replaced_takes_no_read_of_its_own() {
+fn origins_of_inputs_take_no_read_of_their_own() {
     let (_, without) = two_merges(false);
     let (table, with) = two_merges(true);
     for ((inputs, _, reads), (as_many, _, fewest)) in with.iter().zip(&without) {
@@ -144,7 +144,7 @@ fn an_end_that_cannot_be_read_ends_no_job() {
 /// A job does not open an extent that a range delete hides; what that one had replaced is passed on all
 /// the same.
 #[test]
-fn what_a_hidden_input_had_replaced_is_passed_on() {
+fn origins_of_a_hidden_input_are_passed_on() {
     let mut table = Counted::new(true);
     table.load(2, &puts(1, 1));
     table.load(1, &puts(2, 10));

@@ -86,7 +86,7 @@ fn long_buffers_give_their_pages_back_and_keep_their_addresses() {
 }
 
 #[test]
-fn what_is_no_buffer_of_a_class_is_not_kept() {
+fn buffers_of_other_sizes_are_not_kept() {
     let buffers = Buffers::new();
     for bytes in [0, 100, SHORTEST_BYTES + 1, LONGEST_BYTES + 1] {
         buffers.keep(Vec::with_capacity(bytes));

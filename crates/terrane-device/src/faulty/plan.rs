@@ -140,7 +140,7 @@ impl Plan {
     }
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Fails(Failure),

@@ -5,8 +5,8 @@ use terrane_base::rng;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What happens to the unsynced writes of one file. Whole modes exist beside the per-sector one, because a
-/// long kept prefix or an entirely lost file would be too rare by chance.
+/// The fate of the unsynced writes of one file. Whole modes exist beside the per-sector one, because a long
+/// kept prefix or an entirely lost file would be too rare by chance.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     /// Nothing reached the device.
@@ -21,7 +21,7 @@ pub(super) enum Mode {
     Pages,
 }
 
-/// What happens to one sector.
+/// The fate of one sector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
     Lost,

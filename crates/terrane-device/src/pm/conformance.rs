@@ -1,4 +1,4 @@
-//! What every implementation of [`PmRegion`] is tested with.
+//! Tests of every implementation of [`PmRegion`].
 
 use super::{LINE_BYTES, PmRegion, WORD_BYTES};
 use terrane_base::{Kind, Rng};

@@ -31,7 +31,7 @@ use crate::{Disk, File, OpenMode, PosixDisk, Region};
 /// Bytes that [`Mapped::check`] reads at once.
 const CHECK_BYTES: usize = 1 << 20;
 
-/// What a fence does for a file that is not on persistent memory.
+/// The effect of a fence for a file that is not on persistent memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PlainMode {
     /// Nothing: flushed and fenced bytes survive the death of the process, and a loss of power only after

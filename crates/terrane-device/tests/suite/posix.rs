@@ -104,7 +104,7 @@ fn another_process_is_refused_with_the_holder_of_the_lock() {
 
 /// The file has the id of the writer before, here this very process: no one that has the lock now.
 #[test]
-fn a_writer_that_readers_keep_out_is_told_so_and_no_process_id() {
+fn a_writer_that_readers_keep_out_gets_no_process_id() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("LOCK");
     let disk = PosixDisk::new();

@@ -65,7 +65,7 @@ impl Job {
         !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim)
     }
 
-    /// What it does.
+    /// Its kind.
     pub(crate) fn kind(&self) -> JobKind {
         match self {
             Job::Freeze(_) => JobKind::Freeze,

@@ -1,8 +1,8 @@
 //! Notes of what a job does to extents, kept on its thread for the listeners that are called at its end.
 //!
 //! A job runs on one thread from beginning to end ([`crate::background::job_trace`]), and all that it makes
-//! part of a tree goes through one function; so what it did is collected there, and only while somebody
-//! listens.
+//! part of a tree goes through one function; so what it did is collected there, and only while a
+//! listener or a span is registered.
 
 use std::cell::RefCell;
 

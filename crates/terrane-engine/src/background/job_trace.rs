@@ -38,7 +38,7 @@ impl Shared {
         Watched { started: self.env.clock.now(), job, _span: span.entered() }
     }
 
-    /// To be called when it has ended, before anyone who waits for it can know.
+    /// Called when the job has ended, before a caller that waits for the job can see its end.
     pub(crate) fn end_watch(
         &self,
         watched: Watched,
@@ -113,7 +113,7 @@ fn cancelled(work: &Job, control: &JobControl, result: &Result<()>) -> Option<Ca
     control.cancelled().or_else(|| is_dropped().then_some(CancelCause::Dropped))
 }
 
-/// What is to be merged, if that is known at the beginning.
+/// The job of a merge, if it is known at the beginning.
 fn spec(work: &Job) -> Option<&JobSpec> {
     match work {
         Job::Compact(_, spec) | Job::Adapt(_, spec) => Some(spec),

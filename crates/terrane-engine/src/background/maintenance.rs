@@ -18,7 +18,7 @@ use crate::throttle::control::{Relief, WriteControl};
 ///
 /// It knows no transaction and no writer: those stand above it.
 pub struct Maintenance {
-    /// What all parts stand on.
+    /// State that all parts use.
     pub(crate) shared: Shared,
     /// The memory ceiling, and how it is divided.
     pub(crate) memory: MemoryArbiter,
@@ -31,7 +31,7 @@ pub struct Maintenance {
 /// Keeps an open database in memory and gives its maintenance: for workers, which cannot name the engine.
 pub(crate) type MaintenanceRef = Arc<dyn Holds<Maintenance>>;
 
-/// What is shared is found here, as in the engine.
+/// The methods of `Shared` are found here, as in the engine.
 impl Deref for Maintenance {
     type Target = Shared;
 
@@ -60,7 +60,7 @@ impl Maintenance {
         }
     }
 
-    /// Computes the debt anew and tells the writers.
+    /// Computes the debt again and tells the writers.
     pub(crate) fn refresh_debt(&self) {
         self.write_control().refresh_debt();
     }

@@ -38,7 +38,7 @@ pub type MakeCompactor = Box<dyn FnOnce(LocalCompactor) -> Arc<dyn Compactor> + 
 
 /// The state of the background.
 pub(crate) struct Background {
-    /// What runs, what may run, and the workers.
+    /// Running jobs, jobs that may run, and the workers.
     pub(crate) scheduler: Arc<Scheduler>,
     /// When jobs that only reads gain by stop and begin.
     pub(crate) adapting: ReadHeavy,

@@ -1,7 +1,7 @@
 //! Work that the background leaves alone because a stored input of it is damaged.
 //!
 //! A compaction that meets damage would meet it again, so it is not tried again: its claim is kept until the
-//! database is opened anew, and the picker goes on with everything else. A table that is hurt in this way
+//! database is opened again, and the picker goes on with everything else. A table that is hurt in this way
 //! flushes into overflow runs, which read nothing, so that writers go on. A caller that waits for the table's
 //! levels gets the error.
 
@@ -30,12 +30,12 @@ impl Quarantine {
         debug_assert!(self.found.len() <= FINDINGS_MAX, "{} findings are kept", self.found.len());
     }
 
-    /// What is wrong with a table's levels.
+    /// The damage of a table's levels.
     pub(crate) fn of(&self, table: TableId) -> Option<&Error> {
         self.found.iter().find(|(of, _)| *of == table).map(|(_, error)| error)
     }
 
-    /// What is wrong with any table's levels.
+    /// The damage of the levels of any table.
     pub(crate) fn first(&self) -> Option<&Error> {
         self.found.first().map(|(_, error)| error)
     }
@@ -66,8 +66,8 @@ impl Maintenance {
         })
     }
 
-    /// What an error of work on a table is: under a comparator that has failed, keys that lie wrongly are no
-    /// damage. Every other error stays what it is.
+    /// The error of work on a table with its right kind: under a comparator that has failed, keys that lie
+    /// wrongly are no damage. Every other error stays what it is.
     pub(crate) fn blamed(&self, table: Option<TableId>, error: Error) -> Error {
         let collation = table.filter(|_| error.is_of_order()).map(|table| self.collation_of(table));
         let Some(Err(failed)) = collation.map(|collation| collation.check()) else { return error };

@@ -23,7 +23,7 @@ const CLOSE_BYTES: u64 = 1 << 20;
 const CLOSE_FACTOR: u64 = 4;
 /// .. and so many for each segment that the next opening need not replay.
 const CLOSE_SEGMENT_BYTES: u64 = 256 << 10;
-/// What the syncs of one table's flush take, as bytes that could be written in that time.
+/// The time of the syncs of one table's flush, as bytes that could be written in that time.
 const CLOSE_TABLE_BYTES: u64 = 64 << 10;
 
 /// One piece of background work that runs now.
@@ -335,7 +335,9 @@ impl Maintenance {
 
 fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
     if schedule.is_paused() {
-        return Err(Error::invalid("the background is paused: let it go on before waiting for it"));
+        return Err(Error::invalid(
+            "the background is paused: call `resume_background` before waiting for it",
+        ));
     }
     Ok(())
 }

@@ -37,7 +37,7 @@ pub(crate) struct Lasting<'f> {
     pub(crate) error: &'f Error,
 }
 
-/// What failed, by kind of work and table.
+/// Failures by kind of work and table.
 #[derive(Clone, Default)]
 pub(crate) struct Failures {
     failed: BTreeMap<Subject, Failed>,
@@ -142,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_ends_the_hold_and_hears_of_later_pieces_only() {
+    fn a_request_ends_the_hold_and_sees_failures_of_later_pieces_only() {
         let mut failures = Failures::default();
         failures.look(Duration::from_secs(1));
         (1..=3).for_each(|piece| fail(&mut failures, piece));

@@ -54,7 +54,7 @@ struct State {
 pub(crate) struct Scrubber(Mutex<State>);
 
 impl Maintenance {
-    /// What scrubbing found since the open: damaged parts of extents, each once.
+    /// Damaged parts of extents that scrubbing found since the open, each once.
     #[must_use]
     pub fn scrub_findings(&self) -> Vec<Finding> {
         self.background.scrubber.0.lock().findings.clone()

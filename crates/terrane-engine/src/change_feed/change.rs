@@ -27,7 +27,7 @@ struct Decoded {
     end: Vec<u8>,
 }
 
-/// What is known of a table.
+/// The name of a table, as far as it is known.
 #[derive(Clone, Debug)]
 pub(super) enum TableName {
     /// Its name, and the order that its keys are encoded by.
@@ -91,7 +91,7 @@ pub enum ChangeKind<'b> {
         end: &'b [u8],
     },
     /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record says what is
-    /// in them. A program that follows the table ingests the same files, or begins anew with a copy.
+    /// in them. A program that follows the table ingests the same files, or begins again with a copy.
     Ingest,
     /// Changed nothing: data that a batch carries for readers of changes.
     LogData {

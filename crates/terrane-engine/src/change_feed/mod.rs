@@ -162,7 +162,7 @@ impl Feed {
         if from.0 > visible.0 + 1 {
             return Err(Error::invalid(format!(
                 "changes from {from} on were asked for, but the last commit is {visible}: the position is one of another \
-                 database, or of commits that a loss of power took away; begin anew from a copy"
+                 database, or of commits that a loss of power took away; begin again from a copy"
             )));
         }
         if shared.options.journal == JournalMode::Off {
@@ -222,7 +222,7 @@ impl Feed {
             };
             if let Some(told) = told.inspect_err(|_| self.trail.put_back(batch))? {
                 if let Source::Open(shared, _) = &self.source {
-                    add(&shared.counters.batches_told, 1);
+                    add(&shared.counters.batches_read_as_changes, 1);
                 }
                 debug_assert!(
                     told.last_seq().0 + 1 == self.trail.next().0,

@@ -45,7 +45,7 @@ impl Engine {
         }
     }
 
-    /// What there is to say now.
+    /// The page of this moment.
     fn current_page(&self) -> MetricsPage {
         let jobs = self.background.scheduler.inspect(|schedule: &Schedule| {
             let job = |running: &crate::background::scheduler::Running| {

@@ -114,7 +114,7 @@ impl Shared {
         }
     }
 
-    /// Verifies the segments that take no more records.
+    /// Verifies the segments that accept no further records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
         // A segment that is trimmed meanwhile would look lost.
         let _no_trim = self.trimming.lock();

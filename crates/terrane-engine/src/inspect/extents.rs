@@ -14,7 +14,7 @@ use crate::table::Table;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentInfo {
-    /// What it has, in numbers.
+    /// Its counts and sizes.
     pub summary: ExtentSummary,
     /// The data file that it lies in.
     pub file: PathBuf,

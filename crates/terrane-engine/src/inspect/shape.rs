@@ -20,7 +20,7 @@ pub struct Shape {
     pub segments: u64,
     /// Bytes of the live segments, allocated.
     pub segment_bytes: u64,
-    /// Segments that are history: live no more, kept for readers of changes.
+    /// Segments that are history: no longer live, kept for readers of changes.
     pub history_segments: u64,
     /// Bytes of their files.
     pub history_bytes: u64,

@@ -87,7 +87,7 @@ fn read(disk: &dyn Disk, dir: &Path) -> Result<MetricsPage> {
     MetricsPage::decode(&bytes).map_err(|error| error.at(path.display().to_string(), 0))
 }
 
-/// What is said of the lock of a database that is open for writing.
+/// The text about the lock of a database that is open for writing.
 fn writer_of(disk: &dyn Disk, dir: &Path) -> Option<Error> {
     // Another reader holds it together with this one.
     disk.lock_shared(&dir.join(LOCK)).err()
@@ -113,7 +113,7 @@ fn explain_absence(disk: &dyn Disk, dir: &Path) -> Error {
     Error::new(kind, why)
 }
 
-/// What is said of a writer without a page; `busy` names it.
+/// The text about a writer without a page; `busy` names it.
 fn no_page(busy: &str, dir: &Path) -> String {
     let (holder, shown) = (busy.trim_end_matches(": close it there first"), dir.display());
     format!(

@@ -12,7 +12,7 @@ use crate::table::settings::TABLE_NOTE;
 const NOTE_BYTES_MAX: usize = 2048;
 
 impl Shared {
-    /// What was noted with a table last; `None` if nothing was, or the table was dropped.
+    /// The last note of a table; `None` if it has no note, or the table was dropped.
     #[must_use]
     pub fn table_note(&self, table: &Table) -> Option<String> {
         let state = self.manifest.state();

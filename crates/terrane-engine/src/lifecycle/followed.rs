@@ -57,7 +57,7 @@ pub struct Moment {
     pub has_journal: bool,
 }
 
-/// What a view is made of.
+/// The parts of a view.
 #[derive(Debug)]
 pub struct FollowedParts {
     /// The moment that it shows.

@@ -141,7 +141,7 @@ impl Recovery<'_> {
         Ok(Recovered { journal, void_marks: Vec::new() })
     }
 
-    /// What is read where the journal is not: what the extents have.
+    /// The recovered state where the journal is missing: that of the extents.
     ///
     /// # Errors
     /// `Corrupt` if the manifest tells impossible numbers.
@@ -182,7 +182,8 @@ impl Recovery<'_> {
         Ok(())
     }
 
-    /// What a process can use up while it runs must be left, so that no commit has to look for the end.
+    /// Numbers that a process can use up while it runs must be left, so that no commit has to look for the
+    /// end.
     fn check_numbers_left(&self, last_seq: SeqNo) -> Result<()> {
         if last_seq.0 <= SeqNo::MAX.0 / 2 {
             return Ok(());
@@ -315,7 +316,7 @@ impl Recovery<'_> {
     pub(crate) fn file_after(&self, file: u32, name: &str) -> Result<u32> {
         file.checked_add(1).filter(|next| *next <= i32::MAX as u32).ok_or_else(|| {
             let path = self.dir.join(name).display().to_string();
-            Error::corrupt("no segment file gets a number as high: remove it if it is none of yours")
+            Error::corrupt("the number of the segment file is out of range: no writer makes such a file; move it away and open again")
                 .at(path, 0)
         })
     }

@@ -1,4 +1,4 @@
-//! What commits know of transactions: locks, the conflict window, and the gate of a commit.
+//! State of transactions that commits check: locks, the conflict window, and the gate of a commit.
 //!
 //! * `lock_table/`: locks on keys, for transactions and for every commit beside one; `wait_graph.rs`: which
 //!   transaction waits for which; `key_range.rs`: ranges of keys; `range_locks.rs`: locks of ranges, which

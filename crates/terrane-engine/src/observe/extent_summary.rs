@@ -1,11 +1,11 @@
-//! What an extent has, in numbers, as events and displays say it.
+//! Counts and sizes of an extent, as events and displays report them.
 
 use terrane_base::options::Compression;
 use terrane_base::{ExtentId, SeqNo};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 
-/// What an extent has, in numbers.
+/// Counts and sizes of an extent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentSummary {

@@ -8,15 +8,15 @@ use terrane_base::Error;
 pub struct Finding {
     /// Name of the table it concerns, if it concerns one.
     pub table: Option<String>,
-    /// What is wrong, and where.
+    /// The damage, and its place.
     pub error: Error,
 }
 
-/// What a check looked at and found.
+/// The result of a check.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct CheckReport {
-    /// What is wrong; empty if nothing is.
+    /// The damage that was found; empty if there is no damage.
     pub findings: Vec<Finding>,
     /// Names of tables whose key order is not registered: the order of their keys was not checked.
     pub unordered: Vec<String>,

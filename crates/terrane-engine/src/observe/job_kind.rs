@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// What a background job does.
+/// Kinds of background jobs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum JobKind {

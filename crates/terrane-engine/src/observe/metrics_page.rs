@@ -5,7 +5,7 @@
 //! written over, so a device without room leaves the page before as it was. An opening for writing removes
 //! the page of a process that died. No reader and no writer of the database does anything for it.
 //! The first page comes one interval after the opening, so what is open for less leaves the device alone.
-//! The file is opened anew each time: if it is removed meanwhile, the next page is in a new one.
+//! The file is opened again each time: if it is removed meanwhile, the next page is in a new one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

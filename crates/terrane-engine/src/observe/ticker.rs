@@ -7,7 +7,7 @@ use terrane_base::Result;
 use terrane_base::env::{Joiner, Spawn};
 use terrane_base::sync::{Condvar, Mutex};
 
-/// What the thread does at the end of each interval.
+/// The state of the thread at the end of each interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Turn {
     /// It has done its work, or failed to: it waits for the next interval.

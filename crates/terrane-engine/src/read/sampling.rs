@@ -29,10 +29,10 @@ use crate::table::read_view::ReadView;
 
 /// Time after which a sample counts half.
 const HALF_LIFE: Duration = Duration::from_secs(8);
-/// A level with more extents is not looked at: the list of their heats is made anew for each job.
+/// A level with more extents is not looked at: the list of their heats is made again for each job.
 const LISTED_MAX: usize = 4096;
 
-/// What the calling thread's reads did up to now.
+/// Counts of the calling thread's reads up to now.
 #[derive(Clone, Copy)]
 struct Done {
     reads: u64,

@@ -26,14 +26,14 @@ pub(crate) struct Entry {
     pub(crate) id: u64,
     pub(crate) origin: Origin,
     pub(crate) since: Since,
-    /// What it pins. Goes when it has expired.
+    /// Its pin. Goes when it has expired.
     pub(crate) pin: Option<Pin>,
     pub(crate) is_expired: bool,
     pub(crate) held: Vec<Held>,
     next_hold: u64,
 }
 
-/// What a scan holds.
+/// The objects that a scan holds.
 pub(crate) struct Held {
     pub(crate) number: u64,
     pub(crate) table: TableId,
@@ -47,7 +47,7 @@ pub(crate) trait Release: Send + Sync {
     fn release(&self);
 }
 
-/// What is to be taken from a reader: the first time its pin, and each time what its scans hold.
+/// The objects to take from a reader: the first time its pin, and each time those that its scans hold.
 pub(crate) struct Expired {
     pub(crate) pin: Option<Pin>,
     scans: Vec<Arc<dyn Release>>,

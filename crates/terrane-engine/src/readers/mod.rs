@@ -26,7 +26,7 @@ const SHARDS: usize = 16;
 /// Of the greatest age, the part after which the background looks again.
 const LOOKS: u32 = 16;
 
-/// What kind of reader pins a moment.
+/// Kinds of readers that pin a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReaderKind {
@@ -53,9 +53,9 @@ impl ReaderKind {
 /// Where a reader comes from.
 #[derive(Clone, Debug)]
 pub struct Origin {
-    /// What it is.
+    /// Its kind.
     pub kind: ReaderKind,
-    /// What its maker calls it.
+    /// The label that its maker gave it.
     pub label: Option<String>,
     /// The call that made it.
     pub place: &'static Location<'static>,
@@ -88,7 +88,7 @@ pub(crate) struct Slot {
     index: usize,
 }
 
-/// What a reader sees, and since when.
+/// The moment that a reader sees, and since when.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Since {
     pub(crate) seq: SeqNo,
@@ -123,7 +123,7 @@ impl Readers {
         self.age_max
     }
 
-    /// What the clock said at the last tick.
+    /// The time of the last tick.
     #[inline]
     pub(crate) fn last_tick(&self) -> Duration {
         Duration::from_nanos(self.coarse.load(Ordering::Relaxed))

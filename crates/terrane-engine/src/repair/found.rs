@@ -29,7 +29,7 @@ pub(super) struct Found {
     pub(super) meta: ExtentMeta,
     /// True if the remains of the manifest have it.
     pub(super) is_listed: bool,
-    /// What it says of where it comes from.
+    /// The origin that it carries.
     pub(super) origin: Option<Box<Origin>>,
 }
 

@@ -19,7 +19,7 @@ use crate::repair::found::Found;
 use crate::repair::origins::{Age, Family};
 use crate::repair::versions::Version;
 
-/// What is known of an extent's age.
+/// The age of an extent, as far as it is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Written {
     /// Before extents said where they come from.
@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_merge_dropped_goes_and_what_it_kept_stays() {
+    fn rows_dropped_by_a_merge_go_and_rows_it_kept_stay() {
         let merged = lineage(&[(3, &[]), (4, &[]), (9, &[0, 1])]);
         assert_eq!(kept(&merged, "key", &[(0, 5), (1, 7)]), [], "a delete was dropped with its row");
         assert_eq!(kept(&merged, "key", &[(0, 5), (1, 7), (2, 7)]), [(1, 7), (2, 7)]);

@@ -44,7 +44,7 @@ use terrane_levels::manifest::{Remains, Salvaged, salvage};
 use crate::copies::refuse_if;
 use crate::engine::Engine;
 use crate::table::catalog::{DEFAULT_NAME, HIDDEN_NAME, name_of};
-use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, is_at_hand, known_as};
+use crate::table::settings::{KEPT, KEY_ORDER, PREFIX_EXTRACTOR, TABLE_NOTE, check_registered, known_as};
 use orders::{order_of, unordered_of};
 use pool::{with_pool, without_pool};
 use reached::Reached;
@@ -76,7 +76,7 @@ struct Repair<'a> {
     found: BTreeMap<TableId, Arc<Rows>>,
     /// True if edits of the manifest are lost: it does not tell what there is.
     is_by_number: bool,
-    /// What makes the groups of the database's segments its own, if that is known.
+    /// The salt in the groups of the database's segments, if it is known.
     salt: Option<u32>,
     /// Value tables, in which values lie apart from their keys.
     values: ValueTablesFound,
@@ -255,7 +255,7 @@ fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(Strin
     let kept = KEPT.iter().map(|(kept, otherwise)| {
         let value =
             stored.options.iter().find(|(name, _)| known_as(name) == *kept).map(|(_, value)| value.as_str());
-        let value = value.filter(|value| match is_at_hand(kept, value, functions) {
+        let value = value.filter(|value| match check_registered(kept, value, functions) {
             Ok(()) => true,
             Err(error) => {
                 missing.push(error.context(format!("the table has no {kept} any more")));
@@ -267,7 +267,7 @@ fn kept_of(stored: &terrane_levels::Table, functions: &Functions) -> (Vec<(Strin
     (kept.collect(), missing)
 }
 
-/// What was noted with a table of the old database.
+/// The note with a table of the old database.
 fn note_of(stored: &terrane_levels::Table) -> Option<&str> {
     stored.options.iter().find(|(name, _)| name == TABLE_NOTE).map(|(_, note)| note.as_str())
 }
@@ -290,7 +290,7 @@ impl Repair<'_> {
                 name != TABLE_NOTE && !kept.iter().any(|(kept, _)| known_as(name) == kept)
             });
             if let Some(at) = options.iter().position(|(name, _)| name == PREFIX_EXTRACTOR)
-                && let Err(error) = is_at_hand(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
+                && let Err(error) = check_registered(PREFIX_EXTRACTOR, &options[at].1, &self.target.functions)
             {
                 options.remove(at);
                 let error = error.context("the table has no prefix_extractor any more");

@@ -21,7 +21,7 @@ use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, data_files};
 use crate::repair::found::read_part;
 use crate::repair::journal::most_common_salt;
 
-/// What every magic number of a footer begins with.
+/// The first bytes of every magic number of a footer.
 const MAGIC_FRONT: &[u8] = b"TERRAN";
 
 /// A footer, and what the extent says of where it comes from.
@@ -38,9 +38,9 @@ pub(super) struct Footers {
     /// By file and slot.
     pub(super) found: BTreeMap<ExtentId, FoundFooter>,
     pub(super) paths: BTreeMap<u32, PathBuf>,
-    /// What could not be read.
+    /// Parts that could not be read.
     pub(super) errors: Vec<Error>,
-    /// What is in doubt.
+    /// Doubtful parts.
     pub(super) doubts: Vec<Error>,
 }
 
@@ -133,7 +133,7 @@ impl Footers {
         Ok(())
     }
 
-    /// What an extent says of where it comes from. Damage there costs no row.
+    /// The origin that an extent carries. Damage there costs no row.
     fn read_origin(
         &mut self,
         file: &dyn terrane_device::File,

@@ -1,4 +1,4 @@
-//! What a repair says about itself: what is lost, what is in doubt, and how much came over.
+//! The report of a repair: lost data, doubtful data, and the number of rows that were copied.
 
 use terrane_base::Error;
 use terrane_levels::Misfit;
@@ -16,15 +16,15 @@ pub struct Loss {
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
     /// Versions lost, if it is known how many.
     pub entries: Option<u64>,
-    /// What is wrong, and where.
+    /// The damage, and its place.
     pub error: Error,
 }
 
-/// What a repair brought over and what it could not.
+/// Counts of the rows that a repair saved, and its losses.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {
-    /// What is lost, up to some 16 MiB of it: a made-up file may hold losses without end.
+    /// The losses, up to some 16 MiB of them: a made-up file may hold losses without end.
     pub losses: Vec<Loss>,
     /// Losses that are not in the list.
     pub losses_left_out: u64,

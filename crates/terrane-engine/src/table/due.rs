@@ -69,7 +69,7 @@ struct Sets {
     stopped: BTreeSet<TableId>,
 }
 
-/// What of a table in memory decides in which sets it is.
+/// The facts about a table's memory that decide in which sets it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct InMemory {
     oldest_segment: Option<SegmentId>,
@@ -78,7 +78,7 @@ pub(crate) struct InMemory {
 }
 
 impl InMemory {
-    /// What a table with this view has.
+    /// The facts of a table with this view.
     pub(crate) fn of(view: &ReadView, is_full: bool) -> InMemory {
         InMemory {
             oldest_segment: view.oldest_segment(),

@@ -62,7 +62,7 @@ impl Asking {
 }
 
 impl FilterUse {
-    /// What a read of the key with this hash does.
+    /// How a read of the key with this hash uses filters.
     #[inline]
     pub(crate) fn asking(&self, hash: u64) -> Asking {
         // Multiplied, because the filters themselves use the bits of the hash.

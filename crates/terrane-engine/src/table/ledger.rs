@@ -21,7 +21,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 
 use crate::table::read_view::ReadView;
 
-/// What may leave memory in a step, and why it may.
+/// The memtables that may leave memory in a step, and the reason why.
 pub(crate) enum Leaves<'g> {
     /// Nothing.
     Nothing,
@@ -30,7 +30,7 @@ pub(crate) enum Leaves<'g> {
         /// The visible number.
         visible: SeqNo,
     },
-    /// What this generation has taken in: the manifest edit that says that its records are in the levels is
+    /// The memtables of this generation: the manifest edit that says that its records are in the levels is
     /// appended.
     Flushed(&'g GlobalIndex),
     /// Everything: the manifest edit that drops the table is appended.
@@ -166,7 +166,7 @@ impl Ledger {
     }
 }
 
-/// What becomes of a memtable in a step.
+/// The fate of a memtable in a step.
 enum Fate {
     Stays,
     TakenIn(Option<SegmentId>),
@@ -185,7 +185,7 @@ impl Owed {
         }
     }
 
-    /// What becomes of the memtable when `next` is installed.
+    /// The fate of the memtable when `next` is installed.
     ///
     /// # Errors
     /// Says why `next` would lose it.

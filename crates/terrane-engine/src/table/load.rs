@@ -4,7 +4,8 @@ use terrane_base::sampling;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_compaction::Counted;
 
-/// What is counted of a table's reads, since the database was opened; and what was made of it, for displays.
+/// Counts of a table's reads since the database was opened, and the mode that was derived from them, for
+/// displays.
 #[derive(Debug, Default)]
 pub(crate) struct TableLoad {
     /// True if the table is listed for the next look.
@@ -20,7 +21,7 @@ pub(crate) struct TableLoad {
 }
 
 impl TableLoad {
-    /// What was counted so far. Of writes it knows nothing.
+    /// The counts so far, without those of writes.
     pub(crate) fn counted(&self) -> Counted {
         // Relaxed: these are counts, each for itself.
         let read = |count: &AtomicU64| count.load(Ordering::Relaxed);
@@ -40,7 +41,7 @@ impl TableLoad {
         !self.is_listed.swap(true, Ordering::AcqRel)
     }
 
-    /// The table is listed no more. To be called before a look at the counts.
+    /// The table is no longer listed. To be called before a look at the counts.
     pub(crate) fn leave_list(&self) {
         self.is_listed.swap(false, Ordering::AcqRel);
     }

@@ -51,7 +51,7 @@ pub struct Table {
     pub name: String,
     /// Options in force for this table; they can change.
     pub(crate) settings: RwLock<Arc<TableSettings>>,
-    /// What its records mean.
+    /// The meaning of its records.
     pub semantics: Arc<TableSemantics>,
     view: EpochCell<ReadView>,
     /// Sums over the tables of its catalog.
@@ -81,15 +81,15 @@ pub struct Table {
     pub(crate) filter_use: FilterUse,
     /// Key ranges that callers want compacted.
     requests: Mutex<Requests>,
-    /// What its reads did, by samples.
+    /// Counts of its reads, by samples.
     pub(crate) load: TableLoad,
-    /// What was counted of it.
+    /// Its counters.
     pub(crate) counters: TableCounters,
-    /// What its scans stepped over in memory.
+    /// Versions in memory that its scans stepped over.
     pub(crate) passed: Arc<SkippedVersions>,
     /// Where its scans met too many value tables.
     pub(crate) scan_marks: Arc<ScanMarks>,
-    /// What its compactions show rows to.
+    /// The compaction filter of its compactions.
     filter: Mutex<Option<Arc<dyn CompactionFilter>>>,
     /// Its part in the sums over all tables.
     part: TablePart,
@@ -230,7 +230,7 @@ impl Table {
         self.full.load(Ordering::Acquire)
     }
 
-    /// What compactions that begin now show rows to.
+    /// The compaction filter of compactions that begin now.
     pub fn compaction_filter(&self) -> Option<Arc<dyn CompactionFilter>> {
         self.filter.lock().clone()
     }

@@ -60,7 +60,7 @@ impl ScanMarks {
         self.ranges.lock().clone()
     }
 
-    /// A job wrote values of this range anew: scans mark what is left.
+    /// A job rewrote values of this range: scans mark what is left.
     pub(crate) fn remove(&self, mended: &KeyRange) {
         self.ranges.lock().retain(|range| !range.overlaps(mended));
     }

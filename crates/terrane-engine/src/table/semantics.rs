@@ -19,7 +19,7 @@ use terrane_base::{Collation, Error, Kind, MergeOperator, Moment, Result, SeqKin
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
 const OPERAND_STEPS: u64 = 16;
 
-/// What a table's records mean to its readers. Belongs to an open table.
+/// The meaning of a table's records for its readers. Belongs to an open table.
 #[derive(Debug)]
 pub struct TableSemantics {
     meaning: Meaning,
@@ -96,13 +96,13 @@ impl TableSemantics {
         Arc::new(TableSemantics { meaning, extractor: RwLock::new(extractor), clock, time_to_live, skips })
     }
 
-    /// What its scans pass by.
+    /// Rows that its scans pass by.
     #[inline]
     pub(crate) fn skips(&self) -> &Skips {
         &self.skips
     }
 
-    /// What folds the table's operands.
+    /// Folds the table's operands.
     #[must_use]
     pub fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
         self.meaning.operator.as_ref()
@@ -183,7 +183,7 @@ pub(crate) struct ReadClock<'s> {
     at: Cell<Option<Moment>>,
 }
 
-/// What a version is to a reader.
+/// The meaning of a version for a reader.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Shown<'a> {
     /// A value.
@@ -210,7 +210,7 @@ impl<'s> ReadClock<'s> {
         at
     }
 
-    /// What a version is, whose bytes are as stored.
+    /// The meaning of a version, whose bytes are as stored.
     #[inline]
     pub(crate) fn shown<'a>(&self, seq_kind: SeqKind, bytes: &'a [u8]) -> Shown<'a> {
         if seq_kind.is_wrapped() {

@@ -70,7 +70,7 @@ const INDEX_SLACK_BYTES_MIN: u64 = 4 << 20;
 /// The options in force for one table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableSettings {
-    /// What the picker and the merge work with.
+    /// The limits of the picker and the merge.
     pub limits: Limits,
     /// Size of level 1 above which its extents move down.
     pub level_base_bytes: u64,
@@ -78,7 +78,7 @@ pub struct TableSettings {
     pub overflow_runs_max: u64,
     /// True if memtables have a filter.
     pub memtable_filter: bool,
-    /// What folds operands of merges.
+    /// Folds operands of merges.
     pub merge_operator: OperatorName,
     /// How keys are ordered.
     pub key_order: OrderName,
@@ -129,7 +129,7 @@ impl TableSettings {
         })
     }
 
-    /// What the records of the table `name` mean.
+    /// The meaning of the records of the table `name`.
     ///
     /// # Errors
     /// `Invalid` if a function that it names is not registered, naming both and the remedy.
@@ -191,7 +191,7 @@ pub(crate) fn known_as(stored: &str) -> &str {
     if stored == COMPARATOR { KEY_ORDER } else { stored }
 }
 
-/// What a table keeps as it was made, and what the database chooses of it.
+/// Options that a table keeps as it was made, with the values that the database chooses for it.
 fn kept_options(database: &Options) -> [((&'static str, &'static str), Option<&str>); 2] {
     let [operator, order] = KEPT;
     [(operator, database.merge_operator.get()), (order, database.key_order.get())]
@@ -201,7 +201,7 @@ fn kept_options(database: &Options) -> [((&'static str, &'static str), Option<&s
 ///
 /// # Errors
 /// `Invalid`, naming the function.
-pub(crate) fn is_at_hand(option: &str, value: &str, functions: &Functions) -> Result<()> {
+pub(crate) fn check_registered(option: &str, value: &str, functions: &Functions) -> Result<()> {
     match option {
         MERGE_OPERATOR if value != "none" => functions.operators.find(value).map(drop),
         KEY_ORDER if value != BYTEWISE => functions.orders.find(value).map(drop),
@@ -235,7 +235,7 @@ fn find_extractor(name: &ExtractorName, functions: &Functions) -> Result<Option<
 
 /// Options of a table with one of them changed while it is open.
 pub(crate) struct Changed {
-    /// What is stored with the table.
+    /// The options that are stored with the table.
     pub(crate) options: Vec<(String, String)>,
     pub(crate) settings: TableSettings,
     pub(crate) extractor: Option<Arc<Extractor>>,
@@ -292,7 +292,7 @@ pub(crate) struct MemoryPlan {
     pub(crate) write_bytes: u64,
     /// Blocks, index blocks and filters: at least so much.
     pub(crate) cache_bytes: u64,
-    /// What stays free between the two while memory is lent.
+    /// Bytes that stay free between the two while memory is lent.
     pub(crate) slack_bytes: u64,
     /// Of the memory of jobs, what the cache may have while none runs.
     pub(crate) lent_bytes: u64,
@@ -302,7 +302,7 @@ pub(crate) struct MemoryPlan {
     pub(crate) chunk_bytes: Option<usize>,
 }
 
-/// What the cache has of its own. `options` are resolved.
+/// The cache's own memory. `options` are resolved.
 fn cache_bytes(options: &Options) -> u64 {
     options.memory_bytes - options.write_memory_bytes - options.memory_bytes / JOB_SHARE
 }
@@ -354,13 +354,13 @@ impl MemoryPlan {
         }
     }
 
-    /// What writers and the cache may hold together.
+    /// Bytes that writers and the cache may hold together.
     pub(crate) fn shared_bytes(&self) -> u64 {
         let too_much = if terrane_base::planted!(LendTooMuch) { self.write_bytes / 2 } else { 0 };
         self.write_bytes + self.cache_bytes + too_much
     }
 
-    /// What the cache gets at most.
+    /// The most bytes of the cache.
     pub(crate) fn cache_bytes_max(&self) -> u64 {
         self.shared_bytes() + self.lent_bytes
     }

@@ -10,7 +10,7 @@ use crate::table::tree_shape::shape_of;
 use crate::table::values_shape::values_shape;
 
 impl Table {
-    /// What there is to say of the table now.
+    /// The state of the table now.
     #[must_use]
     pub fn stats(&self) -> TableStats {
         let view = self.pinned();

@@ -37,7 +37,7 @@ use crate::table::read_view::ReadView;
 const RECORD_GRAIN_BYTES: u64 = 16 << 10;
 const RECORD_GRAIN_BYTES_MIN: u64 = 512;
 
-/// What one table has, or all tables have.
+/// The amounts of one table, or of all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Amounts {
     /// Bytes of records in memory and their indexes; 0 for a table without records in memory.
@@ -51,7 +51,7 @@ pub(crate) struct Amounts {
 }
 
 impl Amounts {
-    /// What a table with this view has.
+    /// The amounts of a table with this view.
     fn of(view: &ReadView) -> Amounts {
         let is_filled = !view.memory_is_empty();
         Amounts {
@@ -200,7 +200,7 @@ pub(crate) struct TablePart {
     noted: Mutex<Noted>,
     /// Bytes of the active memtable's records at which the table is noted again.
     record_look: AtomicU64,
-    /// What was noted of [`Amounts::filled_bytes`], for writers.
+    /// The last noted [`Amounts::filled_bytes`], for writers.
     filled_bytes: AtomicU64,
 }
 
@@ -275,7 +275,7 @@ impl Table {
         self.note_part();
     }
 
-    /// Notes anew what the table has.
+    /// Notes again what the table has.
     pub(crate) fn note_part(&self) {
         self.note_locked(&mut self.part.noted.lock());
         self.note_used();
@@ -289,8 +289,8 @@ impl Table {
         }
     }
 
-    /// Notes anew what the table has, if the active memtable has grown enough. Called by writers behind their
-    /// records.
+    /// Notes again what the table has, if the active memtable has grown enough. Called by writers behind
+    /// their records.
     #[inline]
     pub(crate) fn note_growth(&self, record_bytes: u64) {
         if self.has_grown(record_bytes) {
@@ -342,7 +342,7 @@ impl Table {
         taken_in.into_iter().for_each(|(memtable, oldest)| memtable.set_noted(oldest));
     }
 
-    /// What was noted last of the bytes of its records in memory and their indexes.
+    /// The last noted bytes of its records in memory and their indexes.
     pub(crate) fn filled_bytes(&self) -> u64 {
         self.part.filled_bytes.load(Ordering::Relaxed)
     }

@@ -9,7 +9,7 @@ use terrane_levels::Metasnapshot;
 
 use crate::table::settings::TableSettings;
 
-/// What was found to have nothing.
+/// The tree, settings and snapshots with which a search found no such range delete.
 #[derive(Debug, Default)]
 pub(crate) struct TombstoneHint {
     tree: Weak<Metasnapshot>,

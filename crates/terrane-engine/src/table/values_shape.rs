@@ -58,7 +58,7 @@ impl fmt::Display for ValuesShape {
     }
 }
 
-/// What the value tables of this tree take.
+/// The sizes of the value tables of this tree.
 pub(crate) fn values_shape(table: &Table, tree: &Metasnapshot) -> ValuesShape {
     let totals = tree.values.totals();
     debug_assert!(tree.values.live_entries() <= totals.entries, "more live values than there are");

@@ -18,7 +18,7 @@ use crate::throttle::deadline::Deadline;
 use crate::throttle::permit::{Prices, WritePermit};
 use crate::throttle::room::needs_room;
 
-/// Of the write memory, the share that one batch may take.
+/// One batch may take one part in this many of the write memory.
 const BATCH_SHARE: u64 = 4;
 
 impl<'e> WriteControl<'e> {

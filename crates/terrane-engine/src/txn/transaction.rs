@@ -34,7 +34,7 @@ use commit::check_delete;
 
 pub use keys::LockMark;
 
-/// What a key, a lock or a range that is kept takes beside its bytes, as counted for the limit.
+/// Bytes of a key, a lock or a range that is kept, beside its own, as counted for the limit.
 const KEPT_OVERHEAD_BYTES: u64 = 96;
 
 /// Names a scan whose range is kept.
@@ -229,7 +229,7 @@ impl Transaction {
         checked
     }
 
-    /// What it has locked first is seen as it is then.
+    /// A transaction that locks first reads at the moment of its first lock.
     fn begin_with_lock(&mut self) {
         if !self.has_begun {
             self.has_begun = true;

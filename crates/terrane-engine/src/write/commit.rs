@@ -100,7 +100,7 @@ impl WritePath {
         Ok(Committed { seq, end })
     }
 
-    /// Counts a committed batch; after each quantum of bytes the debt is computed anew.
+    /// Counts a committed batch; after each quantum of bytes the debt is computed again.
     #[inline]
     pub(crate) fn account(&self, batch: &Batch, committed: Committed) {
         self.written.add(u64::from(batch.record_count()), batch.bytes().len() as u64);

@@ -30,7 +30,7 @@ pub struct WritePath {
 /// Keeps an open database in memory and gives its write path: for a load, which cannot name the engine.
 pub(crate) type WritePathRef = Arc<dyn Holds<WritePath>>;
 
-/// What needs no transaction is found here, as in the engine.
+/// The methods without a transaction are found here, as in the engine.
 impl Deref for WritePath {
     type Target = Maintenance;
 

@@ -356,7 +356,7 @@ fn bytes_of_a_dead_process_are_durable_before_they_are_used() {
     }
 }
 
-/// A store that was never finished is made anew or is whole: a cut at each call of its making.
+/// A store that was never finished is made again or is whole: a cut at each call of its making.
 #[test]
 fn a_cut_while_the_store_is_made_leaves_none_or_a_whole_one() {
     let cuts: Arc<Mutex<Vec<MemDisk>>> = Arc::default();

@@ -1,5 +1,5 @@
-//! What a repair makes of what extents say of where they come from: whose they are, of which table, and which
-//! extents they took the place of.
+//! A repair uses the origins of extents: the database and the table that they belong to, and the extents that
+//! they replaced.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::repair::{contents, manifest_of};

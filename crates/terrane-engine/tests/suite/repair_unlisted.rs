@@ -1,4 +1,4 @@
-//! What a repair makes of extents and segments that no readable part of the manifest names.
+//! Repairs with extents and segments that no readable part of the manifest names.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::repair::{contents, files, manifest_of, repaired};

@@ -298,7 +298,7 @@ fn void_marks_stay_void_in_rewritten_segments() {
         drop(default);
         engine.close().unwrap();
         let engine = open_ignoring(image, b"first");
-        assert!(engine.segments()[0].id > oldest, "call {call}: written anew");
+        assert!(engine.segments()[0].id > oldest, "call {call}: rewritten");
         assert_eq!(told(&engine), (loaded, vec![b"second".to_vec()]), "call {call}");
     }
     assert!(void > 0, "the mark comes before the edit");

@@ -1,4 +1,4 @@
-//! What a trim of the journal writes into the manifest: one operation for any number of tables.
+//! The edit of a trim of the journal: one operation in the manifest for any number of tables.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -20,7 +20,7 @@ fn options() -> Options {
     Options { close_flush: true, ..small_options() }
 }
 
-/// A database with so many tables and a row in each; all is flushed, and the journal begins anew.
+/// A database with so many tables and a row in each; all is flushed, and the journal begins again.
 fn database(disk: impl terrane_device::Disk + 'static, tables: usize) -> Arc<Engine> {
     let engine = open(disk, &options()).unwrap();
     for number in 1..tables {

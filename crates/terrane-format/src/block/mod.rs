@@ -64,7 +64,7 @@ enum Layout {
     TwoLayer(two_layer::TwoLayer),
 }
 
-/// What decoding counted in a block; the block's index row repeats these facts.
+/// Counts of a decoded block; the block's index row repeats these facts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Summary {
     pub(crate) entries: u32,

@@ -20,7 +20,7 @@ const LONG_BYTES: usize = 128;
 /// A repeat of no more bytes is copied byte by byte.
 const SHORT_BYTES: usize = 32;
 
-/// What is wrong with a block.
+/// The reason why a block is refused.
 type Refusal = &'static str;
 
 /// Bytes of a block that are read one after the other.
@@ -132,7 +132,7 @@ fn repeat(raw: &mut [u8], to: usize, offset: usize, len: usize) {
             part[at] = part[at - offset];
         }
     } else {
-        // All that is there repeats itself, so each copy may be as long as what is there.
+        // The output is periodic, so each copy may double it.
         let mut at = to;
         while at < end {
             let some = (at - from).min(end - at);
@@ -206,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn long_sequences_are_told_from_short_ones() {
+    fn long_and_short_sequences_are_distinguished() {
         let mut rng = Rng::new(3);
         let mut noise = |len: usize| -> Vec<u8> { (0..len).map(|_| rng.index(256) as u8).collect() };
         let rows = |parts: Vec<(Vec<u8>, usize)>| -> Vec<u8> {

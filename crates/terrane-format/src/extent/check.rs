@@ -147,7 +147,10 @@ fn verify_block(
     while let Some(entry) = cursor.entry(&block) {
         references.note(&entry);
         if has_values && !entry.seq_kind.is_plain_put() {
-            return Err(Error::corrupt("a value table with an entry that is no put"));
+            return Err(Error::corrupt(format!(
+                "a value table holds an entry of kind {:?}: only puts are allowed",
+                entry.seq_kind
+            )));
         }
         cursor.next(&block);
     }

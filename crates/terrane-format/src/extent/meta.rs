@@ -67,7 +67,7 @@ pub struct ExtentMeta {
     pub expiry: Option<Expiry>,
     /// The value tables that its entries point into, if there are any.
     pub references: Option<Box<ReferenceSection>>,
-    /// What it is as a value table, if it is one.
+    /// Its section as a value table, if it is one.
     pub value_table: Option<ValueSection>,
     /// Version of the extent's format; with [`NUMBERED`] if it is numbered as a whole.
     pub format_version: u16,

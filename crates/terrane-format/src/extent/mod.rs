@@ -158,7 +158,7 @@ pub struct Footer {
     pub references: Handle,
     /// True if the pointers may have positions; false if there are none.
     pub has_positions: bool,
-    /// What a value table is, if it is one.
+    /// The section of a value table, if it is one.
     pub value_table: Option<ValueSection>,
     /// Where the extent comes from; empty if it does not say.
     pub origin: Handle,

@@ -43,7 +43,7 @@ const SEED: u32 = u32::from_le_bytes(*b"ORIG");
 pub struct Origin {
     /// The database that wrote it. A checkpoint or a restored backup has extents of the one before it.
     pub database: DatabaseId,
-    /// The database that this one is a copy of; 0 if it is none.
+    /// The database that this one is a copy of; 0 if it is no copy.
     pub before: DatabaseId,
     /// The last edit of the manifest when the job began that wrote it: the edit that added it is a later one.
     pub edit: u64,
@@ -56,7 +56,7 @@ pub struct Origin {
     pub table: String,
     /// Options of the table; none if they would take too much room.
     pub options: TableOptions,
-    /// What the job merged into it, and what that had replaced.
+    /// The extents that the job merged into it, and those that they had replaced.
     pub replaced: Vec<Replaced>,
 }
 
@@ -133,7 +133,7 @@ fn encode_replaced(list: &[Replaced]) -> Vec<u8> {
     out
 }
 
-/// What an extent is known by wherever it lies: a hash of what its footer says of its content. It does not
+/// Identity of an extent wherever it lies: a hash of the facts in its footer about its content. It does not
 /// depend on the number that the manifest gives to an extent that is numbered as a whole.
 #[must_use]
 pub fn mark_of(meta: &ExtentMeta) -> u64 {
@@ -229,7 +229,7 @@ impl Origin {
     }
 }
 
-/// What an extent says of where it comes from; `None` if it does not say, or is damaged there.
+/// The origin of an extent; `None` if it carries none, or a damaged one.
 #[must_use]
 pub fn origin_of(extent: &[u8]) -> Option<Origin> {
     origin_of_end(extent, 0)
@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_too_long_is_left_out_and_the_name_stays() {
+    fn too_long_parts_of_an_origin_are_left_out_and_its_name_stays() {
         let options = vec![("note".to_owned(), "x".repeat(ORIGIN_BYTES_MAX))];
         let long = Origin { table: "n".repeat(NAME_BYTES_MAX), options, ..some() };
         let part = long.to_part();
@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_sound_checksum_covers_is_not_trusted() {
+    fn bytes_under_a_sound_checksum_are_not_trusted() {
         let refused = |change: &dyn Fn(&mut Vec<u8>)| {
             let mut part = some().to_part();
             part.truncate(part.len() - 4);

@@ -136,7 +136,7 @@ pub(super) fn decode_list(fields: &mut Fields<'_>) -> Result<Vec<Reference>> {
         references.push(reference);
     }
     if references.is_empty() {
-        return Err(Error::corrupt("references to value tables: there is none"));
+        return Err(Error::corrupt("the extent's list of references to value tables is empty"));
     }
     Ok(references)
 }

@@ -31,7 +31,7 @@ pub struct ReferenceSection {
     pub list: Vec<Reference>,
 }
 
-/// What an extent is as a value table.
+/// The facts of a value table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ValueSection {
     /// Its number.

@@ -17,7 +17,7 @@ const FRONT: &str = "terrane journal ";
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JournalMark {
-    /// Drawn anew at each opening for writing; the manifest names it.
+    /// Drawn at each opening for writing; the manifest names it.
     pub journal: u128,
     /// The one before, in case the opening did not get as far as the manifest; 0 if there was none.
     pub before: u128,

@@ -17,7 +17,7 @@ pub const OBJECT_PAYLOAD_BYTES_MAX: u64 = 1 << 30;
 const FORMAT: ObjectFormat =
     ObjectFormat { of: "manifest", magic: b"trnmanif", version: 1, header_bytes: OBJECT_HEADER_BYTES };
 
-/// What an object of the manifest has as its payload. The discriminants are part of the format.
+/// The kind of payload of a manifest object. The discriminants are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ObjectTag {
@@ -54,7 +54,7 @@ impl ObjectTag {
 /// The decoded header of an object of the manifest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ManifestObject {
-    /// What the payload is.
+    /// The kind of the payload.
     pub tag: ObjectTag,
     /// Its number, that of the object before it plus one. From 1.
     pub number: u64,

@@ -71,7 +71,7 @@ pub struct PageMetric {
     pub name: String,
     /// True if it only grows while the database is open.
     pub is_counter: bool,
-    /// What it says.
+    /// Its value.
     pub value: u64,
 }
 
@@ -115,7 +115,7 @@ pub struct PageLevel {
 /// A job of the background that runs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PageJob {
-    /// What it does, in one word.
+    /// Its work, in one word.
     pub kind: String,
     /// The table it works on; empty if none.
     pub table: String,
@@ -132,7 +132,7 @@ pub struct PageJob {
 pub struct PageReader {
     /// `snapshot`, `scan` or `transaction`.
     pub kind: String,
-    /// What its maker calls it; empty if nothing.
+    /// The name that its maker gave it; may be empty.
     pub label: String,
     /// The call that made it.
     pub place: String,

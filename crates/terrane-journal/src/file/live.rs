@@ -50,8 +50,8 @@ impl State {
         self.live.iter().rfind(|live| live.info.state == SegmentState::Active)
     }
 
-    /// What the active segment is once it takes no more groups. In persistent memory each group of it was
-    /// made durable; it counts as durable if all before it are.
+    /// The state of the active segment once it accepts no further groups. In persistent memory each group of
+    /// it was made durable; it counts as durable if all before it are.
     pub(super) fn state_when_sealed(&self) -> SegmentState {
         let has_lines = |live: &Live| live.file.as_ref().is_some_and(|file| file.lines().is_some());
         let is_durable = self.active().is_some_and(has_lines)

@@ -18,7 +18,7 @@ use terrane_device::File;
 
 use super::Shared;
 use super::syncer::{Sealed, next_sealed};
-/// What syncs of active segments reached.
+/// The positions that syncs of active segments reached.
 #[derive(Debug, Default)]
 pub(super) struct Synced {
     /// So many of the appended bytes were durable once, with all before.

@@ -101,7 +101,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// A prepared segment is used no more. It stays listed behind the active one until
+    /// A prepared segment is no longer used. It stays listed behind the active one until
     /// [`Shared::remove_unused`] or the next opening removes it. Requires: the journal has stopped.
     pub(super) fn give_up_prepared(&self) {
         let mut state = self.state.lock();

@@ -149,7 +149,7 @@ impl Shared {
 
     /// Moves retired files without readers to the spare ones.
     pub(super) fn recycle(&self) {
-        // Unmapped behind the lock: rotations wait for it. A file may be written anew before that, because
+        // Unmapped behind the lock: rotations wait for it. A file may be rewritten before that, because
         // the old mapping has no reader.
         let mut unmapped = Vec::new();
         let mut state = self.state.lock();

@@ -1,4 +1,4 @@
-//! What is durable, and the persist steps of threads that do not lead.
+//! The durable part of the journal, and the persist steps of threads that do not lead.
 
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Result, SeqNo};

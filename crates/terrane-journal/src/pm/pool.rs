@@ -35,7 +35,7 @@ pub struct PoolSettings {
     pub path: PathBuf,
     /// Its bytes; 0 if any will do. A new one gets as many.
     pub bytes: u64,
-    /// What a fence does if the file is not on persistent memory.
+    /// The effect of a fence if the file is not on persistent memory.
     pub mode: PlainMode,
     /// Salt of the database's segments.
     pub salt: u32,
@@ -102,8 +102,8 @@ impl Pool {
         let opened = Halloc::open(region, |_| true);
         let (halloc, found) = opened.map_err(|error| match error.kind() {
             Kind::NotFound => {
-                let message = "the file is no pool of persistent memory, or its making was cut short: \
-                               remove it if it is none of yours";
+                let message = "the file is no pool of persistent memory, or its creation was cut short: \
+                               name another file, or remove this one if it holds nothing else";
                 Error::invalid(message)
             }
             _ => error,

@@ -17,13 +17,13 @@ use terrane_pmem::{Halloc, Owner, Zone};
 use super::disk::ZoneDisk;
 use super::pool::{chunk_bytes_of, named};
 
-/// What can be read of a pool.
+/// The readable part of a pool.
 #[derive(Debug)]
 pub struct SalvagedPool {
     /// The device of the database, with the segments that were found; stores to them are refused.
     pub disk: Arc<dyn Disk>,
-    /// What is damaged in the pool outside of segments. Whether it took a segment with it is seen where the
-    /// manifest lists one that was not found.
+    /// Damage in the pool outside of segments. Whether it took a segment with it is seen where the manifest
+    /// lists one that was not found.
     pub damage: Vec<Error>,
 }
 

@@ -33,8 +33,8 @@ enum Backing {
     File(Arc<dyn File>),
 }
 
-/// What all handles and mappings of a file hold. A file that was removed gives its zone back when the last
-/// of them goes: until then its bytes stay what they are.
+/// The state that all handles and mappings of a file share. A file that was removed gives its zone back when
+/// the last of them goes: until then its bytes stay what they are.
 pub(super) struct Held<R: PmRegion> {
     pub(super) halloc: Arc<Halloc<R>>,
     /// Numbers of all zones that are held, named or not.
@@ -134,7 +134,7 @@ impl<R: PmRegion + 'static> ZoneFile<R> {
     fn range(&self, zone: &Zone, offset: u64, len: u64) -> Result<u64> {
         debug_assert!(
             zone.offset() + zone.bytes() <= self.region().len(),
-            "{zone:?} leaves its region, so an offset in it is none of the region"
+            "{zone:?} leaves its region, so an offset in it may lie outside the region"
         );
         if offset <= zone.bytes() && len <= zone.bytes() - offset {
             return Ok(zone.offset() + offset);

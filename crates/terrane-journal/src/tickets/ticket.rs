@@ -15,7 +15,7 @@ use super::{Call, Tickets};
 /// Called with the outcome of a ticket.
 pub(super) type Callback = Box<dyn FnOnce(Result<SeqNo>) + Send>;
 
-/// What a ticket and the persister share.
+/// State that a ticket and the persister share.
 pub(super) struct Cell {
     pub(super) seq: SeqNo,
     progress: Mutex<Progress>,

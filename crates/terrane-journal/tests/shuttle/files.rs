@@ -39,7 +39,7 @@ impl Spawn for Explored {
     }
 }
 
-/// What a manifest lists; durable at once.
+/// The segments that a manifest lists; durable at once.
 #[derive(Default)]
 struct Listed(Mutex<Vec<ListedSegment>>);
 
@@ -78,7 +78,7 @@ impl World {
         World { disk, listed, journal: Arc::new(journal) }
     }
 
-    /// What a replay finds after the loss of power, in the worst of some cases.
+    /// The last number that a replay finds after the loss of power, in the worst of some cases.
     fn left_by_a_power_cut(&self) -> SeqNo {
         let listed = self.listed.0.lock().unwrap().clone();
         let settings = ReplaySettings {

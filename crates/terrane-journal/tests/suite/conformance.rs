@@ -107,7 +107,7 @@ fn logged_journal() {
 
 /// A synced commit is in the log when it returns, an unsynced one is given to it.
 #[test]
-fn what_a_log_refuses_is_not_committed() {
+fn a_batch_that_the_log_refuses_is_not_committed() {
     let log = Arc::new(MemoryLog::default());
     let journal = logged(&log);
     let mut batch = Batch::new();

@@ -308,7 +308,7 @@ fn stale_bytes_of_a_recycled_file_are_not_seen() {
 
 /// Removed at rest: the segments that live stay, and the next ones come in new files.
 #[test]
-fn spares_that_were_removed_are_not_missed() {
+fn an_opening_tolerates_removed_spare_segments() {
     let written = write(0, 0, |_| false);
     let (journal, _) = open(&written.disk, &written.manifest, &settings(SEGMENT_BYTES)).unwrap();
     let (mut rows, mut next, mut removed) = (Vec::new(), 1, 0);

@@ -298,7 +298,7 @@ fn a_prepared_segment_of_a_closed_journal_can_be_removed() {
     assert_eq!(rows.len(), 5);
 }
 
-/// What a closed journal has to keep takes the space of its records.
+/// A closed journal that must be kept takes the space of its records.
 #[test]
 fn unused_ends_of_a_closed_journal_take_no_space() {
     let (memory, manifest): (_, Arc<Manifest>) = (MemDisk::new(), Arc::default());

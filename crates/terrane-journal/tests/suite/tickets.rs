@@ -49,7 +49,7 @@ fn tickets(in_flight_max: usize, has_thread: bool) -> (Arc<Device>, Arc<Tickets>
 }
 
 thread_local! {
-    /// What this thread was told of callbacks that panicked.
+    /// The panicked callbacks that were reported to this thread.
     static PANICKED: RefCell<Vec<(SeqNo, String)>> = const { RefCell::new(Vec::new()) };
 }
 

@@ -1,6 +1,6 @@
 //! The medium of a manifest: where its records are kept, and how they become durable.
 //!
-//! What a manifest is (edits in order, checked against the state, one record in flight, published when
+//! The rules of a manifest (edits in order, checked against the state, one record in flight, published when
 //! durable) is [`Manifest`](super::Manifest); a medium keeps the records. A database in a directory has
 //! files (`manifest/write.rs`); a database on an object store has numbered objects (`terrane-remote`).
 
@@ -13,7 +13,7 @@ use crate::state::State;
 
 /// Keeps the records of one manifest for its one writer.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. A record is durable when [`ManifestLog::append`] returns without error, and so are all before it.
 /// 2. What opens the medium after a crash finds every record whose append returned, in order, and at most
 ///    one more: the one in flight.
@@ -35,7 +35,7 @@ pub trait ManifestLog: Send + Debug {
     /// `Full`, `Io`: nothing happened. `Poisoned`.
     fn append(&mut self, payload: &[u8]) -> Result<()>;
 
-    /// Begins anew with a snapshot of `state`, which is the state after the last record.
+    /// Begins again with a snapshot of `state`, which is the state after the last record.
     ///
     /// # Errors
     /// As [`ManifestLog::append`]: after any error but `Poisoned` the records before stay in use.

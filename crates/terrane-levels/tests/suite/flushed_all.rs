@@ -124,7 +124,7 @@ fn the_operation_needs_its_version() {
     assert_eq!(manifest.edit_number(), 2, "a roll takes no number");
 }
 
-/// A file of the first version with the operation is none that a program wrote.
+/// No program wrote a file of the first version with the operation.
 #[test]
 fn the_operation_in_a_file_of_the_first_version_is_corrupt() {
     let disk = MemDisk::new();
@@ -192,7 +192,7 @@ fn a_detached_state_keeps_the_floor() {
 /// Of a manifest that is damaged behind the operation, repair knows the number; also without a file header,
 /// where the version is not known.
 #[test]
-fn what_remains_of_a_damaged_manifest_has_the_floor() {
+fn the_readable_part_of_a_damaged_manifest_has_the_floor() {
     let disk = MemDisk::new();
     let manifest = example(&disk);
     (0..3).for_each(|slot| manifest.append(&add(slot, 1)).unwrap());

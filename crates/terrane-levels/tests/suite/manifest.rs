@@ -306,7 +306,7 @@ fn a_newer_format_version_names_the_release_it_needs() {
 }
 
 #[test]
-fn files_in_each_others_place_are_found_out() {
+fn swapped_files_are_detected() {
     let (disk, other) = (MemDisk::new(), MemDisk::new());
     let (manifest, _) = database(&disk, &[]);
     database(&other, &[]);

@@ -58,7 +58,7 @@ fn a_value_table_leaves_with_the_last_entry_that_points_into_it() {
     let (one, emptied) = both.apply_listing(vec![Change::remove(LEVEL, &a)]).unwrap();
     assert!(emptied.is_empty());
     assert_eq!(live(&one), [(7, 1), (9, 400)]);
-    // The other is written anew, with half of the pointers into value table 9.
+    // The other is rewritten, with half of the pointers into value table 9.
     let c = pointing(2, &[(9, 200)]);
     let (half, emptied) = one.apply_listing(vec![Change::remove(LEVEL, &b), add(LEVEL, &c)]).unwrap();
     assert_eq!(emptied, [values(7)]);

@@ -1,43 +1,44 @@
-//! How a walk comes to a version: at a post of the list, below a node, or at a key's newest or oldest one.
+//! Moves of a walk to a version: at a node of the list, below a node of the tree, or at a key's newest or
+//! oldest one.
 
 use terrane_base::SeqNo;
 
 use super::{At, Walk};
-use crate::list::{List, PostId};
+use crate::list::{List, ListNodeId};
 use crate::node::{Child, Node};
 use crate::version::VersionEntry;
 
 impl<'t> Walk<'t> {
     #[cold]
     pub(super) fn seek_in(&mut self, list: &'t List, key: &[u8], seq: SeqNo) {
-        let (post, is_key) = list.at_or_behind(key);
-        self.post = post;
-        match post.and_then(|post| list.head(post)) {
+        let (list_node, is_key) = list.at_or_behind(key);
+        self.list_node = list_node;
+        match list_node.and_then(|list_node| list.head(list_node)) {
             Some(head) if is_key => self.land_visible(head, seq),
-            _ => self.land_at(list, post),
+            _ => self.land_at(list, list_node),
         }
     }
 
-    /// Goes to the newest version of a post's key.
+    /// Goes to the newest version of the key of a list node.
     #[cold]
-    pub(super) fn land_at(&mut self, list: &'t List, post: Option<PostId>) {
-        self.post = post;
-        match post.and_then(|post| list.head(post)) {
+    pub(super) fn land_at(&mut self, list: &'t List, list_node: Option<ListNodeId>) {
+        self.list_node = list_node;
+        match list_node.and_then(|list_node| list.head(list_node)) {
             Some(head) => self.land(head),
             None => self.at = None,
         }
-        debug_assert!(post.is_none() || self.at.is_some(), "a post that is linked has a version");
+        debug_assert!(list_node.is_none() || self.at.is_some(), "a node that is linked has a version");
     }
 
-    /// Goes to the oldest version of a post's key.
+    /// Goes to the oldest version of the key of a list node.
     #[cold]
-    pub(super) fn land_oldest_at(&mut self, list: &'t List, post: Option<PostId>) {
-        self.post = post;
-        match post.and_then(|post| list.head(post)) {
+    pub(super) fn land_oldest_at(&mut self, list: &'t List, list_node: Option<ListNodeId>) {
+        self.list_node = list_node;
+        match list_node.and_then(|list_node| list.head(list_node)) {
             Some(head) => self.land_oldest(head),
             None => self.at = None,
         }
-        debug_assert!(post.is_none() || self.at.is_some(), "a post that is linked has a version");
+        debug_assert!(list_node.is_none() || self.at.is_some(), "a node that is linked has a version");
     }
 
     /// Goes to the newest version of the first key in `node`.

@@ -1,4 +1,4 @@
-//! What a memtable takes that holds nothing, or little: a database may have thousands of tables.
+//! Memory of a memtable that holds nothing, or little: a database may have thousands of tables.
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 

@@ -1,4 +1,4 @@
-//! What the steps on a device take.
+//! Durations of the steps on a device.
 
 use terrane_device::pm::LINE_BYTES;
 

@@ -97,7 +97,10 @@ impl<R: PmRegion> Scan<'_, R> {
                     1
                 }
                 OwnerWord::Object { .. } => {
-                    return Err(Error::corrupt("a word of the table is one of an object").at(PLACE, place));
+                    return Err(Error::corrupt(
+                        "the table of chunks holds the word of an object: the pool is damaged",
+                    )
+                    .at(PLACE, place));
                 }
             };
             chunk += chunks;
@@ -141,7 +144,10 @@ impl<R: PmRegion> Scan<'_, R> {
                     }
                 }
                 _ => {
-                    return Err(Error::corrupt("a word of an object is that of something else").at(PLACE, at));
+                    return Err(Error::corrupt(
+                        "the word of an object is of another class or kind: the pool is damaged",
+                    )
+                    .at(PLACE, at));
                 }
             }
         }
@@ -156,7 +162,7 @@ impl<R: PmRegion> Scan<'_, R> {
         Ok(())
     }
 
-    /// Makes the words free that were found to be, durably.
+    /// Writes the words that were found without an owner as free, durably.
     fn free(&self) -> Result<()> {
         for place in &self.freed {
             self.region.store(*place, 0)?;

@@ -130,8 +130,7 @@ impl Shadow {
 }
 
 impl Line {
-    /// Makes the stores durable that `is_covered` names, and with each the earlier ones to its word, which it
-    /// replaced.
+    /// Makes durable each store for which `is_covered` is true, with all earlier stores to its word.
     fn make_durable(&mut self, is_covered: impl Fn(&Store) -> bool) {
         for index in 0..LINE_WORDS {
             let last = self.stores.iter().rposition(|store| store.index == index && is_covered(store));

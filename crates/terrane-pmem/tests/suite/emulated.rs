@@ -1,4 +1,4 @@
-//! What an emulated region counts and charges.
+//! Counts and charges of an emulated region.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

@@ -66,7 +66,7 @@ fn a_flush_covers_its_line_and_what_was_stored_before_it() {
 }
 
 #[test]
-fn the_words_of_a_line_go_each_on_its_own_and_in_their_order() {
+fn words_of_a_line_persist_alone_and_in_order() {
     let region = Shadowed::new(64);
     region.store(0, 1).unwrap();
     region.store(0, 2).unwrap();

@@ -1,4 +1,4 @@
-//! What must be true of every crash image of an allocator, and operations that are cut.
+//! Conditions on every crash image of an allocator, and operations that are cut.
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 use std::collections::BTreeSet;

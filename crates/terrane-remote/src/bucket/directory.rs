@@ -8,7 +8,7 @@
 //! again: the system may have dropped what was to be written and say of the next sync that all is well. No
 //! creation in it succeeds until the bucket is opened again.
 //!
-//! What a writer that died left in `.partial` goes when it is older than a day.
+//! A file that a dead writer left in `.partial` is removed when it is older than a day.
 #![expect(clippy::disallowed_methods, reason = "objects of a bucket, whose faults another bucket stands for")]
 
 use std::collections::BTreeSet;

@@ -63,7 +63,7 @@ pub struct Listed {
 
 /// Named immutable objects. Calls may come from any thread, also from one that runs asynchronous tasks.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. Of any number of concurrent creations of one name at most one returns [`Create::Created`]; an object
 ///    that exists is never changed.
 /// 2. An object that was created is durable, and visible to every read and list that begins after that.

@@ -23,7 +23,7 @@ use crate::manifest::{Found, PastManifest, without_history, without_journal};
 use crate::store::PastObjects;
 use crate::{Bucket, JournalFolder, ManifestFolder};
 
-/// What is there of a database.
+/// The stored objects of a database.
 pub(super) struct Past<'a> {
     pub(super) deployment: &'a Deployment,
     pub(super) bucket: &'a Arc<dyn Bucket>,
@@ -34,7 +34,7 @@ pub(super) struct Past<'a> {
     pub(super) journal: Option<PastJournal>,
 }
 
-/// What is shown.
+/// The choice of what to show.
 pub(super) struct Chosen {
     pub(super) found: Found,
     /// Its state, without what is not replayed.
@@ -61,7 +61,7 @@ fn live_tables(state: &State) -> BTreeSet<TableId> {
 }
 
 impl Past<'_> {
-    /// What is shown of this moment, and the data objects for it.
+    /// The choice for this moment, and the data objects for it.
     ///
     /// # Errors
     /// `Gone` if something of it was deleted; others as [`Deployment::open_at_with`].
@@ -77,7 +77,7 @@ impl Past<'_> {
         Ok((chosen, objects))
     }
 
-    /// What is shown of this moment.
+    /// The choice for this moment.
     fn choose(&self, at: At) -> Result<Chosen> {
         let number = match at {
             At::Commit(commit) => self.manifest.at_commit(commit)?,
@@ -96,9 +96,9 @@ impl Past<'_> {
         }
     }
 
-    /// What is shown, of the last manifest before a drop of a table that came behind its last commit. A drop
-    /// has no number of its own, and would be shown with all commits before it that are not flushed, so the
-    /// times of the objects decide.
+    /// The choice, or the last manifest before a drop that came behind its last commit. A drop of a table has
+    /// no commit number, so the times of the objects decide whether `--at` shows the table; otherwise commits
+    /// that are not flushed would hide it.
     fn before_drops(&self, number: u64, chosen: Chosen) -> Result<Chosen> {
         let at = At::Commit(chosen.commit);
         let journal = self.journal.as_ref().filter(|_| chosen.journal == JournalRead::Bucket);
@@ -136,7 +136,7 @@ impl Past<'_> {
         if has_fence || last.tag.is_take_over() { Ok(()) } else { Err(not_here(folder)) }
     }
 
-    /// What of the journal is shown with it.
+    /// Chooses the part of the journal that is shown with it.
     fn show(&self, at: At, found: Found) -> Result<Chosen> {
         let state = found.state.clone().ok_or_else(|| self.deployment.no_database())?;
         let time = self.manifest.time(found.last.number);

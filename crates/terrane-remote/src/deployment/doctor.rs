@@ -31,7 +31,7 @@ const LIMITS: RetryLimits = RetryLimits {
 pub struct Tried {
     /// The part, or a property of it.
     pub part: String,
-    /// What was found, or what is wrong.
+    /// The finding, or the error.
     pub outcome: Result<String>,
 }
 

@@ -135,7 +135,7 @@ fn part(file: &Table, name: &str) -> Result<Table> {
     }
 }
 
-/// Refuses a name that is none of `known`.
+/// Refuses a name that `known` lacks.
 fn check_names(table: &Table, part: &str, known: &[&str]) -> Result<()> {
     let Some(name) = table.keys().find(|name| !known.contains(&name.as_str())) else { return Ok(()) };
     let nearest = known.iter().min_by_key(|known| distance(name, known));
@@ -193,7 +193,9 @@ fn bucket_journal_of(journal: &Table) -> Result<Option<BucketJournal>> {
     let url = text_of(journal, "journal", "url")?;
     let is_in_bucket = flag_of(journal, "journal", "in_bucket")?;
     if url.is_some() && is_in_bucket == Some(false) {
-        return Err(Error::invalid("keys \"url\" and \"in_bucket\" of [journal]: they say the opposite"));
+        return Err(Error::invalid(
+            "keys \"url\" and \"in_bucket\" of [journal]: a journal with a url is in a bucket: remove in_bucket = false, or the url",
+        ));
     }
     let default = ObjectJournalSettings::default();
     let batch_bytes = number_of(journal, "journal", "batch_bytes")?;

@@ -110,7 +110,7 @@ struct FollowedDeployment {
     tails: Mutex<Tails>,
 }
 
-/// What was read so far.
+/// The objects that were read so far.
 #[derive(Debug)]
 struct Tails {
     manifest: ManifestTail,
@@ -204,7 +204,7 @@ impl FollowedDeployment {
         Err(Error::new(Kind::Busy, message))
     }
 
-    /// What is shown of a journal in a directory, or of none.
+    /// Shows a journal in a directory, or none.
     fn without_objects(&self, found: &Found, state: &State) -> Result<Shown> {
         if !needs_journal(state) {
             return Ok(Shown::NoneNeeded);
@@ -242,7 +242,7 @@ impl FollowedDeployment {
     }
 }
 
-/// What a follower that begins now has, in words; changes nothing.
+/// Describes the state that a follower would have if it began now; changes nothing.
 pub(super) fn tell(deployment: &Deployment, bucket: Arc<dyn Bucket>, env: &Env) -> Result<String> {
     let folder = ManifestFolder::new(bucket.clone(), &deployment.prefix)?;
     if folder.read()?.is_none_or(|found| found.state.is_none()) {

@@ -50,7 +50,7 @@ impl BucketJournal {
     }
 }
 
-/// What an opening of such a database works with.
+/// The context of an opening of such a database.
 pub(super) struct Opening<'a> {
     pub(super) manifests: &'a ManifestFolder,
     pub(super) journals: JournalFolder,
@@ -246,7 +246,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_an_earlier_state_needs_of_the_journal_is_kept_as_long_as_its_extents() {
+    fn journal_objects_of_an_earlier_state_are_kept_as_long_as_its_extents() {
         let journal = BucketJournal { url: None, settings: ObjectJournalSettings::default() };
         let own = journal.settings.replaced_age;
         assert_eq!(journal.settings_for(3 * own).replaced_age, 3 * own);

@@ -45,7 +45,7 @@ impl BucketParts {
         BucketParts { bucket, journal, address, deployment: deployment.clone() }
     }
 
-    /// What is done now and then while the database is open.
+    /// Work at intervals while the database is open.
     fn upkeep(
         manifest: &Arc<Manifest>,
         store: &Arc<BucketStore>,
@@ -187,7 +187,7 @@ impl BucketParts {
     }
 }
 
-/// What the manifest of an open database knows of the store's objects.
+/// The store's objects that the manifest of an open database names.
 #[derive(Debug)]
 struct ManifestRoots(Weak<Manifest>);
 

@@ -43,7 +43,7 @@ pub struct Earlier {
     pub commit: SeqNo,
     /// When the object of the manifest was created that it shows, since the Unix epoch.
     pub time: Duration,
-    /// What is shown of the journal: [`JournalRead::Bucket`], [`JournalRead::Elsewhere`] or
+    /// The part of the journal that is shown: [`JournalRead::Bucket`], [`JournalRead::Elsewhere`] or
     /// [`JournalRead::Whole`].
     pub journal: JournalRead,
 }
@@ -152,7 +152,7 @@ impl Deployment {
         self.past(bucket, env)?.ok_or_else(|| self.no_database())?.too_early(at)
     }
 
-    /// What is there of the database; `None` if there is none.
+    /// The stored objects of the database; `None` if there is no database.
     fn past<'a>(&'a self, bucket: &'a Arc<dyn Bucket>, env: &Env) -> Result<Option<Past<'a>>> {
         let manifest = ManifestFolder::new(bucket.clone(), &self.prefix)?.past()?;
         let Some(manifest) = manifest else { return Ok(None) };

@@ -27,7 +27,7 @@ use crate::journal::is_in_objects;
 use crate::manifest::{Found, without_journal};
 use crate::{Bucket, BucketStore, ManifestFolder};
 
-/// What a reader shows of the journal.
+/// The part of the journal that a reader shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JournalRead {
     /// Every commit: the journal was replayed, or the manifest needs none.
@@ -36,7 +36,7 @@ pub enum JournalRead {
     HasWriter,
     /// Nothing of it: the directory of the journal is not here, or is not that of the last writer.
     Elsewhere,
-    /// What the bucket of the journal has: every synced commit, and unsynced ones up to some moment.
+    /// The objects in the bucket of the journal: every synced commit, and unsynced ones up to some moment.
     Bucket,
     /// Nothing of it: it lies in a bucket, and its writer changed the manifest in every attempt to read it.
     Overtaken,
@@ -107,7 +107,7 @@ impl Deployment {
         Ok(Reading { db, journal })
     }
 
-    /// What is shown of a journal in a directory.
+    /// Shows a journal in a directory.
     fn show_directory(&self, disk: PosixDisk, held: Held, found: Found) -> Result<Shown> {
         let state = found.state.clone().ok_or_else(|| self.no_database())?;
         let (journal, lock) = match held {
@@ -138,7 +138,7 @@ impl Deployment {
     }
 }
 
-/// What a reader shows.
+/// The view of a reader.
 pub(super) struct Shown {
     pub(super) journal: JournalRead,
     /// Where the segments lie that are replayed.

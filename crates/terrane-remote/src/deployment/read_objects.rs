@@ -1,4 +1,4 @@
-//! What a reader shows of a journal in a bucket.
+//! Reads a journal in a bucket for a reader.
 //!
 //! 1. read the journal's objects 2. write what they have of the live segments to a device in memory, where
 //!    the opening replays it 3. read the manifest again: if its writer changed it meanwhile, segments may
@@ -26,7 +26,7 @@ use crate::{Bucket, JournalFolder, ManifestFolder};
 const READINGS: u32 = 8;
 
 impl Deployment {
-    /// What is shown of a journal in a bucket, which the manifest `found` needs.
+    /// Shows a journal in a bucket, which the manifest `found` needs.
     pub(super) fn show_objects(
         &self,
         (storage, env): (&Arc<dyn Bucket>, &Env),

@@ -43,7 +43,7 @@ const REQUESTS_AT_ONCE: usize = 4;
 const TAIL_BYTES_MAX: u64 = 8 << 20;
 /// Bytes by which a time limit grows, at most.
 const TIMED_BYTES_MAX: u64 = 64 << 30;
-/// What a client shows to a server.
+/// Settings of a client: how it proves its identity to a server.
 #[derive(Clone, Debug, Default)]
 pub struct GrpcBucketSettings {
     /// The token that the server wants.
@@ -74,8 +74,8 @@ impl GrpcBucket {
     /// call.
     ///
     /// # Errors
-    /// `Invalid` if the address is none, or a file of a certificate cannot be used; `Io` if the operating
-    /// system refuses threads.
+    /// `Invalid` if the address is not valid, or a file of a certificate cannot be used; `Io` if the
+    /// operating system refuses threads.
     pub fn new(url: &str, settings: GrpcBucketSettings, env: Env) -> Result<GrpcBucket> {
         let endpoint = endpoint(url, &settings.tls)?;
         let tasks = Tasks::start(url)?;
@@ -178,14 +178,14 @@ impl Bucket for GrpcBucket {
     }
 }
 
-/// What a call is, for messages and for the server.
+/// Description of a call, for messages and for the server.
 struct Call {
     what: &'static str,
     name: String,
     limit: Duration,
 }
 
-/// What the first answer of the server said.
+/// The first answer of the server.
 struct Known {
     /// The header that names the bucket.
     identity: AsciiMetadataValue,
@@ -201,7 +201,7 @@ struct Client<C = Channel> {
     token: Option<AsciiMetadataValue>,
     env: Env,
     known: OnceCell<Known>,
-    /// What the last answer to a creation of the call that lasts said.
+    /// True if the last answer to a creation of the stream said that the bucket is crowded.
     is_crowded: AtomicBool,
     /// Until when no such call is begun, in microseconds of the clock: the server refused one.
     no_stream_until: AtomicU64,
@@ -219,7 +219,7 @@ impl<C: Transport> Client<C> {
         wire::error(status, call.what, &names::place(&self.url, &call.name))
     }
 
-    /// An answer that is none of the protocol's: what happened is unknown.
+    /// An answer outside the protocol: the outcome of the call is unknown.
     #[cold]
     fn wrong(&self, call: &Call, why: &str) -> Error {
         let place = names::place(&self.url, &call.name);

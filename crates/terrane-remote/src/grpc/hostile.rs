@@ -1,4 +1,4 @@
-//! What a wrong client and a wrong server send.
+//! Messages of a wrong client and of a wrong server.
 
 use std::sync::Arc;
 
@@ -207,7 +207,7 @@ fn an_order_of_messages_that_is_none_ends_the_call_of_creations() {
 
 /// A client that sends more than a client of this program does.
 #[test]
-fn what_the_server_holds_of_a_call_of_creations_is_bounded() {
+fn bytes_held_for_a_stream_of_creations_are_bounded() {
     const MIB: usize = 1 << 20;
     const HELD: usize = 32 * MIB;
     let gate = Arc::new(terrane_base::sync::Mutex::new(()));

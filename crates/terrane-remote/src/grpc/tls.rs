@@ -9,7 +9,7 @@ use terrane_base::Result;
 /// Files in PEM. A server needs a certificate and its key, a client the certificate of the authority.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The own certificate, and those between it and the authority. A client without one shows none.
+    /// The certificate chain of this side, in PEM. A client without one sends no certificate.
     pub certificate: Option<PathBuf>,
     /// The key of the own certificate.
     pub key: Option<PathBuf>,

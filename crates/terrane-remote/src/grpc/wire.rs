@@ -49,7 +49,7 @@ pub(super) const IDENTITY_BYTES: usize = 16;
 /// Longest text of an error: it is sent in a header.
 const TEXT_BYTES_MAX: usize = 2048;
 
-/// What carries the calls of a client: a connection, or a service of the same process.
+/// Carries the calls of a client: a connection, or a service of the same process.
 pub(super) trait Transport:
     GrpcService<
         Body,

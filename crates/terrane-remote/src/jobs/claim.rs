@@ -1,4 +1,4 @@
-//! What a worker does with the table of jobs.
+//! Operations of a worker on the table of jobs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub struct OpenAttempt {
     pub attempt: u32,
 }
 
-/// What [`Claim::beat`] finds.
+/// The result of [`Claim::beat`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Beat {
     /// The coordinator waits for this attempt.
@@ -50,8 +50,8 @@ pub struct Claim {
     last: Option<JobName>,
 }
 
-/// What is open: for each job of the coordinator of the epoch `newest`, its last attempt and what is there of
-/// that.
+/// The open jobs: for each job of the coordinator of the epoch `newest`, its last attempt and whether that is
+/// claimed.
 fn attempts(found: &Found, newest: Option<u64>) -> BTreeMap<JobId, (u32, bool)> {
     let mut offered = BTreeSet::new();
     let mut last: BTreeMap<JobId, u32> = BTreeMap::new();
@@ -88,10 +88,10 @@ impl JobTable {
         Ok(open.map(|(id, (attempt, _))| OpenAttempt { id, attempt }).collect())
     }
 
-    /// Claims an attempt for a worker. `None` if another worker has it, or it is open no more.
+    /// Claims an attempt for a worker. `None` if another worker has it, or it is no longer open.
     ///
     /// # Errors
-    /// `Invalid` if the name of the worker is none; `Corrupt` if an object is damaged; `Io`, `Busy`. The
+    /// `Invalid` if the name of the worker is not valid; `Corrupt` if an object is damaged; `Io`, `Busy`. The
     /// claim may be in the bucket then: the coordinator finds it without a sign of life, and gives it up.
     pub fn claim(&self, open: OpenAttempt, worker: &str) -> Result<Option<Claim>> {
         self.claim_if(open, worker, &mut |_| true)
@@ -133,7 +133,7 @@ impl JobTable {
     /// Shows that a worker waits for jobs.
     ///
     /// # Errors
-    /// `Invalid` if the name is none.
+    /// `Invalid` if the name is not valid.
     pub fn presence(&self, worker: &str) -> Result<Presence> {
         check_worker(worker)?;
         let nonce = self.random.next_u64();
@@ -211,7 +211,7 @@ fn present<T>(read: Result<T>) -> Result<Option<T>> {
     }
 }
 
-/// A text that fits a report, and is none that has no byte.
+/// A text that fits into a report and is not empty.
 fn cut(reason: &str) -> &[u8] {
     let mut end = reason.len().min(JOB_TEXT_BYTES_MAX as usize);
     while !reason.is_char_boundary(end) {

@@ -84,10 +84,10 @@ struct Offered<'c> {
 }
 
 impl BucketCompactor {
-    /// What makes the compactor of a writer that offers its jobs to workers, and their coordinator, which is
-    /// to sweep now and then. The table of jobs may be damaged, or hold what is none of it, and the bucket
-    /// may not answer: then the log says so, `None` comes back, and the jobs run in this process. A database
-    /// needs no worker, so nothing of the table keeps it from opening.
+    /// Makes the compactor of a writer that offers its jobs to workers, and their coordinator, which is to
+    /// sweep at intervals. The table of jobs may be damaged, or hold foreign objects, and the bucket may not
+    /// answer: then the log says so, `None` comes back, and the jobs run in this process. A database needs no
+    /// worker, so no state of the table keeps it from opening.
     #[must_use]
     pub fn begin(
         (bucket, prefix): (Arc<dyn Bucket>, &str),
@@ -240,7 +240,7 @@ impl BucketCompactor {
                 }
                 JobState::Failed { worker, reason } => {
                     *offered.lost += 1;
-                    return Err(End::Here(format!("worker {worker} cannot do it: {reason}")));
+                    return Err(End::Here(format!("worker {worker} cannot run the compaction: {reason}")));
                 }
                 JobState::Claimed { worker, done, .. } if self.stands_still(offered, done) => {
                     self.next_attempt(offered, &format!("worker {worker} stands still"), spec)?;
@@ -274,7 +274,7 @@ impl BucketCompactor {
         Ok(())
     }
 
-    /// Lets the bucket not answer for as long as a worker may give no sign of life.
+    /// Tolerates a silent bucket for as long as a silent worker.
     fn bear(&self, offered: &mut Offered<'_>, error: Error) -> std::result::Result<(), End> {
         let now = self.env.clock.now();
         let since = *offered.silent_since.get_or_insert(now);

@@ -18,7 +18,7 @@ use crate::bucket::names as object_names;
 /// The age from which a sign of life of a worker that waits is deleted.
 const WORKER_FORGOTTEN: Duration = Duration::from_secs(3600);
 
-/// What became of a job's current attempt. Ages are by the object store's clock.
+/// The state of a job's current attempt. Ages are by the object store's clock.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobState {
     /// No worker has claimed it.
@@ -99,7 +99,7 @@ struct Jobs {
 #[derive(Clone, Debug, Default)]
 struct Current {
     attempt: u32,
-    /// What the claim drew, and the name of its worker.
+    /// The random number of the claim, and the name of its worker.
     claim: Option<(u128, String)>,
 }
 
@@ -233,12 +233,12 @@ impl Coordinator {
         Err(Error::new(Kind::Poisoned, message))
     }
 
-    /// What became of the current attempt at a job. Two requests, and one for each of claim and report when
-    /// it is new.
+    /// The state of the current attempt at a job. Two requests, and one for each of claim and report when it
+    /// is new.
     ///
     /// # Errors
-    /// `NotFound` if the job is not offered; `Corrupt`, `Invalid` if what a worker wrote is none of a worker;
-    /// `Io`, `Busy`.
+    /// `NotFound` if the job is not offered; `Corrupt`, `Invalid` if the object of a worker is of another
+    /// kind; `Io`, `Busy`.
     pub fn state(&self, id: JobId) -> Result<JobState> {
         self.state_within(id, (Duration::ZERO, Duration::ZERO))
     }

@@ -22,7 +22,7 @@ use crate::bucket::names as object_names;
 /// Longest name of a worker.
 pub(super) const WORKER_BYTES_MAX: usize = 64;
 
-/// What the name of an object below `jobs` says.
+/// The meaning of the name of an object below `jobs`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum JobName {
     Coordinator(u64),
@@ -107,7 +107,7 @@ impl JobNames {
         }
     }
 
-    /// What a name says; `None` for every other one.
+    /// The meaning of a name; `None` for every other one.
     pub(super) fn parse(&self, name: &str) -> Option<JobName> {
         let rest = name.strip_prefix(self.folder.as_str())?.strip_prefix('/')?;
         let (first, last) = rest.split_once('/').unwrap_or((rest, ""));

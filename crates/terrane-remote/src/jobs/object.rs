@@ -20,7 +20,7 @@ pub(super) const JOB_TEXT_BYTES_MAX: u64 = 4096;
 /// The greatest number of an attempt.
 pub(super) const JOB_ATTEMPTS_MAX: u32 = 999;
 
-/// What an object of the table of jobs is. The discriminants are part of the format.
+/// The kind of an object of the table of jobs. The discriminants are part of the format.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(super) enum JobTag {
@@ -75,7 +75,7 @@ impl JobTag {
 /// The decoded header of an object of the table of jobs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct JobObject {
-    /// What it is.
+    /// Its kind.
     pub(super) tag: JobTag,
     /// The epoch of the writer that offers the job; 0 only for a worker that waits.
     pub(super) epoch: u64,

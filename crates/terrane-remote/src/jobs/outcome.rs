@@ -1,4 +1,4 @@
-//! What a worker reports of a job: the objects that it uploaded, then the result of the job.
+//! The report of a worker about a job: the objects that it uploaded, then the result of the job.
 //!
 //! ```text
 //! outcome = magic:8 nonce:u128 count:u32 (number:u32 part:u32 bytes:u64)* checksum:u32 report
@@ -45,7 +45,7 @@ pub(super) fn encode(written: &Written, report: &[u8]) -> Result<Vec<u8>> {
 /// The objects of an outcome, and the report.
 ///
 /// # Errors
-/// `Corrupt` if it is none.
+/// `Corrupt` if the bytes are no report.
 pub(super) fn decode(outcome: &[u8]) -> Result<(Written, &[u8])> {
     let mut fields = Fields::new(WHAT, outcome);
     if fields.take(MAGIC.len())? != MAGIC {

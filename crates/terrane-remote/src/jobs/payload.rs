@@ -1,4 +1,4 @@
-//! What a writer offers: the job, and how large the objects of its database are.
+//! The offer of a writer: the job, and how large the objects of its database are.
 //!
 //! ```text
 //! offer = magic:8 object_bytes:u64 request

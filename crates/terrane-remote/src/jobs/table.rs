@@ -36,7 +36,7 @@ impl JobTable {
     /// The table of the database `prefix`.
     ///
     /// # Errors
-    /// `Invalid` if the prefix is none.
+    /// `Invalid` if the prefix is no valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str, random: Arc<dyn Random>) -> Result<JobTable> {
         Ok(JobTable { bucket, names: JobNames::new(prefix)?, random, judged: Arc::default() })
     }

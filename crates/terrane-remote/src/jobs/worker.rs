@@ -75,13 +75,13 @@ pub struct WorkerSettings {
     pub store: BucketStoreSettings,
 }
 
-/// What became of a job that a worker claimed.
+/// The end of a job that a worker claimed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ended {
     /// It was done, and the report is there.
     Done,
-    /// It was done, and the writer waits for it no more: it has read the report already, or given the attempt
-    /// up.
+    /// It was done, and the writer no longer waits for it: it has read the report already, or given the
+    /// attempt up.
     TooLate,
     /// It was given up, because the writer does not wait for it any more.
     Withdrawn,
@@ -103,11 +103,11 @@ pub struct JobLine {
     pub attempt: u32,
     /// Its kind, if it was read.
     pub kind: Option<JobKind>,
-    /// What was done.
+    /// The work that was done.
     pub work: Work,
     /// How long it took.
     pub took: Duration,
-    /// What became of it.
+    /// Its end.
     pub ended: Ended,
 }
 
@@ -129,7 +129,7 @@ impl fmt::Display for JobLine {
     }
 }
 
-/// What [`Worker::step`] did.
+/// The result of [`Worker::step`].
 #[derive(Debug)]
 pub enum Step {
     /// There was nothing to do.

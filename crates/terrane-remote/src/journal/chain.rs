@@ -19,7 +19,7 @@ use super::JournalFolder;
 /// Objects that are read at once, and their bytes, of which one object may have more.
 const READ_AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: u64 = 32 << 20;
-/// Readings until what is missing counts as lost: a writer may delete what is needed no more.
+/// Readings until what is missing counts as lost: a writer may delete what is no longer needed.
 const READINGS: u32 = 4;
 
 /// The objects of a journal that are needed.
@@ -29,7 +29,7 @@ pub struct JournalChain {
     pub(super) objects: Vec<(u64, u64)>,
     /// The number behind the last one.
     pub(super) next: u64,
-    /// Objects below this number are needed no more.
+    /// Objects below this number are no longer needed.
     pub(super) first: u64,
     /// The last object and the hash of its bytes; `None` if there is none.
     pub last: Option<(JournalObject, u128)>,
@@ -280,9 +280,9 @@ mod tests {
         chain.objects[1..].iter().map(|(number, _)| folder.objects.name(*number)).collect()
     }
 
-    /// What is missing was trimmed if the journal's last object needs it no more, and is lost otherwise.
+    /// A missing object was trimmed if the journal's last object no longer needs it, and is lost otherwise.
     #[test]
-    fn a_reading_that_a_trim_overtook_is_told_from_a_lost_object() {
+    fn a_reading_that_a_trim_overtook_is_no_lost_object() {
         for is_trimmed in [true, false] {
             let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
             let (log, folder) = log_in(bucket.clone());

@@ -11,7 +11,7 @@ use terrane_format::object::object_hash;
 use super::{JournalChain, JournalFolder};
 use crate::bucket::Create;
 
-/// How often a fence is tried anew because the writer before, or another new one, was faster.
+/// How often a fence is tried again because the writer before, or another new one, was faster.
 const ATTEMPTS: u32 = 64;
 /// How often a creation is tried whose outcome is unknown. A bucket tries for its own time, too.
 const CREATIONS: u32 = 3;
@@ -32,7 +32,7 @@ impl Fence {
     }
 }
 
-/// What a writer knows when it takes a journal over.
+/// The facts that a writer has when it takes a journal over.
 #[derive(Clone, Copy, Debug)]
 pub struct TakeJournal {
     /// The database.

@@ -31,7 +31,7 @@ pub struct ObjectCommitLog {
     uploader: Mutex<Option<Box<dyn Joiner>>>,
 }
 
-/// What the callers share with the uploader.
+/// State that the callers share with the uploader.
 pub(super) struct Shared {
     pub(super) folder: JournalFolder,
     pub(super) settings: ObjectJournalSettings,
@@ -60,9 +60,9 @@ pub(super) struct State {
     /// Objects that may be needed, each with its greatest segment.
     objects: VecDeque<(u64, SegmentId)>,
     trimmed: SegmentId,
-    /// Objects that are there, each with the first number that it says is needed, ascending.
+    /// Objects in the bucket, ascending, each with the first object number that its header says is needed.
     pub(super) announced: VecDeque<(u64, u64)>,
-    /// What the newest object said is needed when garbage of a crowded bucket was collected last.
+    /// The first number that the newest object needed when garbage of a crowded bucket was collected last.
     pub(super) collected: u64,
     failed: Option<terrane_base::Error>,
     /// The uploader waits for work.

@@ -62,7 +62,7 @@ pub struct ObjectJournalSettings {
     pub batch_bytes: u64,
     /// An unsynced commit is in the bucket after this time, and one request.
     pub batch: Duration,
-    /// An object that is needed no more is deleted once the object that says so is older than this, by the
+    /// An object that is no longer needed is deleted once the object that says so is older than this, by the
     /// clock of the object store. A [`Deployment`](crate::Deployment) keeps them for its `garbage_age` at
     /// least.
     pub replaced_age: Duration,
@@ -105,7 +105,7 @@ impl JournalFolder {
     /// The folder of the database `prefix`.
     ///
     /// # Errors
-    /// `Invalid` if the prefix is none.
+    /// `Invalid` if the prefix is no valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<JournalFolder> {
         Ok(JournalFolder { objects: NumberedFolder::new(bucket, prefix, "journal")? })
     }

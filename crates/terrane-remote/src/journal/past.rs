@@ -1,7 +1,7 @@
 //! Reads a journal as far back as its objects are there, for states of the database of before.
 //!
-//! Objects that are needed no more are deleted from the front, and fences stay. So the objects that are there
-//! without a gap are found from the last one backwards. `commits.rs` reads the commits in them.
+//! Objects that are no longer needed are deleted from the front, and fences stay. So the objects that are
+//! there without a gap are found from the last one backwards. `commits.rs` reads the commits in them.
 
 mod commits;
 #[cfg(test)]
@@ -34,7 +34,7 @@ pub(crate) struct PastJournal {
     segments: BTreeMap<SegmentId, PastSegment>,
 }
 
-/// What the objects have of a segment.
+/// The bytes of a segment in the objects.
 #[derive(Debug, Default)]
 struct PastSegment {
     /// From its front on; empty if the front was deleted.
@@ -120,7 +120,7 @@ impl PastSegment {
         at.checked_sub(1).map_or(0, |at| self.held[at].1)
     }
 
-    /// What it follows; `None` if its front is not there or no front of a segment.
+    /// The link to its predecessor; `None` if its front is missing or is no front of a segment.
     fn previous(&self) -> Option<ChainLink> {
         let front = self.bytes.first_chunk::<SEGMENT_HEADER_BYTES>()?;
         let (header, _) = SegmentHeader::decode(front).ok()?;
@@ -179,7 +179,7 @@ impl JournalFolder {
         }
     }
 
-    /// Returns true if an object of the chain is there no more.
+    /// Returns true if an object of the chain is no longer there.
     fn is_missed(&self, chain: &super::JournalChain) -> Result<bool> {
         let listed = self.objects.list()?;
         Ok(chain.objects.iter().any(|(number, _)| !listed.contains_key(number)))

@@ -14,14 +14,14 @@ use terrane_levels::State;
 
 use super::{JournalChain, JournalFolder};
 
-/// What the objects of a journal have.
+/// The content of the objects of a journal.
 #[derive(Debug, Default)]
 pub struct Restored {
     /// The objects, each with its greatest segment.
     pub(super) objects: VecDeque<(u64, SegmentId)>,
     /// How many bytes of each live segment they have, from its front.
     pub(super) held: BTreeMap<SegmentId, u64>,
-    /// Segments up to this one are needed no more.
+    /// Segments up to this one are no longer needed.
     pub(super) trimmed: SegmentId,
 }
 

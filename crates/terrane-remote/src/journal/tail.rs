@@ -29,13 +29,13 @@ pub(crate) struct JournalTail {
 /// The bytes of segments.
 #[derive(Debug)]
 struct Segments {
-    /// Those before this one are needed no more.
+    /// Those before this one are no longer needed.
     first: SegmentId,
     /// From their front on.
     bytes: BTreeMap<SegmentId, Vec<u8>>,
 }
 
-/// What a look at the journal found.
+/// The result of a look at the journal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Looked {
     /// Nothing new.
@@ -107,7 +107,7 @@ impl JournalTail {
         Ok(if objects.is_empty() { Looked::Nothing } else { Looked::More })
     }
 
-    /// Returns true if objects behind the first absent one say that it was there: it is needed no more, or
+    /// Returns true if objects behind the first absent one say that it was there: it is no longer needed, or
     /// was not listed, or is lost.
     ///
     /// # Errors
@@ -142,7 +142,7 @@ impl JournalTail {
     /// `Corrupt` if a segment has more bytes than `state` says; any error of the disk.
     pub(crate) fn write_segments(&self, state: &State, disk: &dyn Disk, dir: &Path) -> Result<()> {
         let is_kept = |id: &SegmentId| *id >= self.segments.first;
-        debug_assert!(self.segments.bytes.keys().all(is_kept), "what is needed no more was forgotten");
+        debug_assert!(self.segments.bytes.keys().all(is_kept), "what is no longer needed was forgotten");
         if first_needed(state) < self.segments.first {
             let message = format!("the manifest needs segment {} again", first_needed(state));
             return Err(Error::corrupt(message).at(self.folder.place(), 0));

@@ -1,4 +1,4 @@
-//! Deletes objects that are needed no more.
+//! Deletes objects that are no longer needed.
 //!
 //! An object says from which number on objects are needed. Those below are deleted once that object is
 //! older than the longest reading, by the clock of the object store: a reader that began before it has

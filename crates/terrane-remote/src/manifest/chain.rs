@@ -114,7 +114,7 @@ impl ManifestFolder {
     }
 }
 
-/// What was found with the object `header` behind it.
+/// The found state with the object `header` behind it.
 pub(super) fn step(
     before: Option<Found>,
     header: ManifestObject,
@@ -165,7 +165,7 @@ pub(super) fn step(
     Ok(Found { last: header, state, hash: object_hash(bytes), size })
 }
 
-/// What a follower found with the object `header` behind it, which may be a later snapshot.
+/// The state of a follower with the object `header` behind it, which may be a later snapshot.
 pub(super) fn step_on(before: Found, header: ManifestObject, payload: &[u8], bytes: &[u8]) -> Result<Found> {
     if header.tag != ObjectTag::Snapshot {
         return step(Some(before), header, payload, bytes);

@@ -36,8 +36,8 @@ pub(super) enum Outcome {
 }
 
 impl ManifestFolder {
-    /// Creates an object, and finds out whose it is where the answer was lost or the name was taken. What
-    /// tells is the number that its writer drew.
+    /// Creates an object. Where the answer was lost or the name was taken, reads the object back: its random
+    /// number says which writer created it.
     ///
     /// # Errors
     /// `Poisoned` if that is unknown; any other error: nothing was created.

@@ -43,7 +43,7 @@ impl ManifestFolder {
     /// The folder of the database `prefix`.
     ///
     /// # Errors
-    /// `Invalid` if the prefix is none.
+    /// `Invalid` if the prefix is no valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<ManifestFolder> {
         Ok(ManifestFolder { objects: NumberedFolder::new(bucket, prefix, "manifest")? })
     }

@@ -21,10 +21,10 @@ use crate::journal::is_in_objects;
 /// How often a take-over begins again because another writer was faster.
 const ATTEMPTS: u32 = 16;
 
-/// What a writer brings to a take-over.
+/// The arguments of a writer for a take-over.
 #[derive(Clone, Copy, Debug)]
 pub struct TakeOver<'a> {
-    /// What the engine asks.
+    /// The request of the engine.
     pub request: &'a PartsRequest<'a>,
     /// The id of a journal that may be abandoned, with all its commits that are not in the extents.
     pub abandoned: Option<u128>,
@@ -66,9 +66,9 @@ pub(crate) enum JournalFit {
     NoDatabase,
     /// It is that of the last writer.
     Last,
-    /// The directory was not used, and the manifest needs no journal.
+    /// The directory is new, and the manifest needs no journal.
     NoneNeeded,
-    /// The directory was not used, and the caller gives the journal of the last writer up.
+    /// The directory is new, and the caller abandons the journal of the last writer.
     GivenUp,
 }
 

@@ -40,7 +40,7 @@ impl ManifestTail {
         Ok(Some(tail))
     }
 
-    /// What was read so far.
+    /// The state that was read so far.
     pub(crate) fn found(&self) -> &Found {
         &self.found
     }
@@ -85,7 +85,7 @@ impl ManifestTail {
         Ok(true)
     }
 
-    /// What was found, with these objects behind it.
+    /// The found state with these objects behind it.
     fn follow(&self, wanted: &[(u64, u64)], objects: &[Bytes]) -> Result<Found> {
         let mut found = self.found.clone();
         for ((number, _), bytes) in wanted.iter().zip(objects) {

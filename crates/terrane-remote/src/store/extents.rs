@@ -9,7 +9,7 @@ use super::table::FILE_SLOTS;
 /// The extents by file and first slot, each with its slots. They lie in their files, and apart.
 ///
 /// # Errors
-/// `Corrupt`, without a place; also if a file is none of `has_object`.
+/// `Corrupt`, without a place; also if `has_object` lacks a file.
 pub(super) fn by_file(
     extents: &[(ExtentId, u32)],
     has_object: impl Fn(u32) -> bool,

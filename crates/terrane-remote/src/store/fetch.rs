@@ -26,7 +26,7 @@ const COMES_IN_BYTES_MAX: u64 = 4 * FRAME_PAYLOAD_BYTES;
 /// Calls that are under way, by object.
 type Flights = Mutex<BTreeMap<DataName, Vec<Weak<Call>>>>;
 
-/// What ranges of objects are asked of.
+/// The bucket from which ranges of objects are read.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     bucket: Arc<dyn Bucket>,

@@ -41,11 +41,11 @@ pub(crate) struct FollowedStore {
     judge: Arc<Judge>,
 }
 
-/// What a manifest changes.
+/// The changes of a manifest.
 struct News {
     /// Extents that are new.
     added: Vec<(ExtentId, u32)>,
-    /// Extents that it names no more, and since when.
+    /// Extents that it no longer names, and since when.
     left: BTreeMap<(ExtentId, u32), Duration>,
     /// The count of what it was compared with.
     count: u64,

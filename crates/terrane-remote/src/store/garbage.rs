@@ -6,10 +6,11 @@
 //!    again whether this writer is still the newest and what is needed, and deletes the rest of the list.
 //!
 //! Ages are differences between creation times by the object store's clock; clocks of writers decide nothing.
-//! What was created under a lease is no garbage while the lease lives, and is garbage behind its end unless
-//! it was adopted. An object that was created after the first pass is in no list. A name is never used twice,
-//! and what is dead stays dead, so a writer that pauses between the question and the deletion deletes only
-//! what is garbage. Objects of newer epochs, and names that are not those of data objects, are left alone.
+//! An object that was created under a lease is no garbage while the lease lives, and is garbage behind its
+//! end unless it was adopted. An object that was created after the first pass is in no list. A name is never
+//! used twice, and a dead object stays dead, so a writer that pauses between the question and the deletion
+//! deletes only garbage. Objects of newer epochs, and names that are not those of data objects, are left
+//! alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -25,7 +26,7 @@ use crate::bucket::Create;
 /// Names that one call deletes.
 const NAMES_AT_ONCE: usize = 1000;
 
-/// What the manifest knows of the store's objects.
+/// The store's objects that the manifest needs.
 pub trait Roots: Debug {
     /// Asks the durable manifest whether this writer's epoch is still the newest.
     ///

@@ -1,5 +1,5 @@
-//! What a failed read of a follower, or of an earlier state, means: damage, or that the writer deleted what
-//! no manifest names any more.
+//! Decides why a read of a follower, or of an earlier state, failed: by damage, or because the writer deleted
+//! an object that no manifest names any longer.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -11,13 +11,13 @@ use terrane_device::{PendingRead, ReadBytes};
 
 use crate::ManifestFolder;
 
-/// What the manifest names, as far as it was followed.
+/// The extents that the manifest names, as far as it was followed.
 #[derive(Debug, Default)]
 pub(super) struct Live {
     pub(super) extents: BTreeSet<(ExtentId, u32)>,
-    /// Extents that the manifest names no more, and since when.
+    /// Extents that the manifest no longer names, and since when.
     pub(super) left: BTreeMap<(ExtentId, u32), Duration>,
-    /// Those of `extents` that a newer manifest was seen not to name.
+    /// Extents of `extents` that a newer manifest no longer names.
     pub(super) gone: BTreeSet<ExtentId>,
     /// Counts the manifests that were followed.
     pub(super) count: u64,
@@ -54,7 +54,7 @@ impl Judge {
         }
         let is_named = match self.is_named(id) {
             Ok(is_named) => is_named,
-            Err(why) => return why.context(format!("whether the writer replaced extent {id} is not known")),
+            Err(why) => return why.context(format!("cannot tell whether the writer replaced extent {id}")),
         };
         if is_named || terrane_base::planted!(CallRemovedDamage) {
             return error;
@@ -87,7 +87,7 @@ impl Judge {
                 let message = "the object is missing: restore it, or the database from a backup";
                 Error::corrupt(message).at(format!("{place}, extent {id}"), 0)
             }
-            Err(why) => why.context(format!("whether the writer replaced extent {id} is not known")),
+            Err(why) => why.context(format!("cannot tell whether the writer replaced extent {id}")),
         }
     }
 
@@ -103,7 +103,10 @@ impl Judge {
         };
         let found = self.manifests.read()?.filter(|found| found.last.number >= number);
         let Some(state) = found.and_then(|found| found.state) else {
-            return Err(Error::new(Kind::Io, "the bucket shows an older manifest, or none"));
+            return Err(Error::new(
+                Kind::Io,
+                "the bucket returned no manifest, or an older one than before: try again; if it stays so, check the consistency of the bucket",
+            ));
         };
         let newer: BTreeSet<ExtentId> = state.extents().map(|(id, _)| id).collect();
         let mut live = self.live.lock();

@@ -39,10 +39,10 @@ pub struct WrittenObject {
     pub bytes: u64,
 }
 
-/// What a worker wrote.
+/// The outputs of a worker.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Written {
-    /// What the worker's store drew: it stands in each object.
+    /// The random number of the worker's store: it stands in each object.
     pub nonce: u128,
     /// The objects, by number and part.
     pub objects: Vec<WrittenObject>,
@@ -120,7 +120,7 @@ impl State {
 }
 
 impl BucketStore {
-    /// Takes file numbers off the own count, for one worker. They are never given again.
+    /// Reserves file numbers for one worker. They are never given again.
     ///
     /// # Errors
     /// `Invalid` if `count` is 0, or the store is not restored or only for reading; `Full` if there are not
@@ -128,7 +128,10 @@ impl BucketStore {
     pub fn lease(&self, count: u32) -> Result<Range<u32>> {
         self.check_writable("lease file numbers")?;
         if count == 0 || self.lease.is_some() {
-            return Err(Error::invalid(format!("a lease of {count} file numbers of {}", self.folder())));
+            return Err(Error::invalid(format!(
+                "cannot lease {count} file numbers of {}: a lease has one number or more, and a store that has a lease gives none",
+                self.folder()
+            )));
         }
         let mut state = self.state.write();
         self.check_restored(&state)?;
@@ -182,7 +185,7 @@ impl BucketStore {
         Ok(store)
     }
 
-    /// What this store of a worker wrote. Requires: a sync, and no write behind it.
+    /// The outputs of this store of a worker. Requires: a sync, and no write behind it.
     ///
     /// # Errors
     /// `Invalid` if it is not the store of a worker, or something waits for a sync; `Poisoned`.
@@ -357,7 +360,7 @@ fn located(
 ) -> Result<BTreeMap<u32, Extent>> {
     let locate = |(slot, slots): (&u32, &u32)| {
         let place = find_in(tables, *slot, *slots).ok_or_else(|| {
-            Error::corrupt(format!("extent {file}:{slot} of {slots} slots: its object does not have it"))
+            Error::corrupt(format!("extent {file}:{slot} of {slots} slots: no object of the file holds it"))
         })?;
         Ok((*slot, Extent { slots: *slots, place, is_in_object: true }))
     };

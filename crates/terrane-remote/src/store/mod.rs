@@ -85,7 +85,7 @@ impl BucketStore {
         self
     }
 
-    /// What its tier did so far; `None` without one.
+    /// The counts of its tier; `None` without one.
     #[must_use]
     pub fn tier_counts(&self) -> Option<TierCounts> {
         self.source.tier.as_ref().map(|tier| tier.counts())

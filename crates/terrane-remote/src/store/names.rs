@@ -14,7 +14,7 @@ const PART_DIGITS: usize = 5;
 /// Most objects of one number.
 pub(crate) const PARTS_MAX: u32 = 99_999;
 
-/// What a data object's name says.
+/// The meaning of a data object's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct DataName {
     /// The epoch of the writer.
@@ -51,7 +51,7 @@ impl Folders {
         format!("{}/{name}", self.data)
     }
 
-    /// What the name of a data object says; `None` for every other name.
+    /// The meaning of the name of a data object; `None` for every other name.
     pub(crate) fn parse(&self, name: &str) -> Option<DataName> {
         let end = name.strip_prefix(self.data.as_str())?.strip_prefix('/')?;
         let mut fields = end.split('-').map(|field| {

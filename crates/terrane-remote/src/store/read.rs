@@ -67,7 +67,7 @@ impl Wanted {
     }
 }
 
-/// What a read needs: the bytes, or a range.
+/// The plan of a read: bytes in memory, or a range to fetch.
 enum Plan {
     Ready(Bytes),
     Fetch(Wanted),

@@ -1,4 +1,4 @@
-//! What a store knows of its extents: work in memory only.
+//! State of the extents of a store: work in memory only.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -236,7 +236,7 @@ impl State {
         let group = self.groups.get_mut(&id.file).filter(is_own);
         let extent = group.and_then(|group| group.extents.get_mut(&id.slot));
         let Some(extent) = extent.filter(|extent| needed <= extent.slots as usize) else {
-            let message = format!("{} bytes do not fit extent {id}: it is not allocated so far", bytes.len());
+            let message = format!("{} bytes do not fit extent {id}: it has fewer slots", bytes.len());
             return Err(Error::invalid(message));
         };
         let before = match &extent.place {

@@ -83,7 +83,9 @@ impl Table {
         let count = u32_at(end, 40) as usize;
         let start = count.checked_mul(ROW_BYTES).and_then(|rows| end_at.checked_sub(rows));
         let start = start.filter(|_| count <= FILE_SLOTS as usize).ok_or_else(|| {
-            Error::corrupt(format!("a table of {count} extents in an object of {object_bytes} bytes"))
+            Error::corrupt(format!(
+                "the table names {count} extents, more than an object of {object_bytes} bytes can hold"
+            ))
         })?;
         let (found, expected) = (crc32c::crc32c(&tail[start..tail.len() - 4]), u32_at(end, 44));
         if found != expected && !terrane_base::planted!(IgnoreTableChecksum) {

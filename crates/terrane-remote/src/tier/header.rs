@@ -43,7 +43,7 @@ pub(super) struct FrameKey {
     pub(super) frame: u32,
 }
 
-/// What a frame holds.
+/// The content of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) key: FrameKey,
@@ -73,7 +73,7 @@ impl Header {
         bytes
     }
 
-    /// The header and the checksum of its payload; `None` if these bytes are none.
+    /// The header and the checksum of its payload; `None` if these bytes are no header.
     pub(super) fn decode(bytes: &[u8]) -> Option<(Header, u32)> {
         debug_assert_eq!(bytes.len(), HEADER_BYTES, "the caller cuts headers");
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -116,7 +116,7 @@ pub(super) fn head() -> Vec<u8> {
 }
 
 /// Returns true if headers follow this head; false if the file is empty, damaged or of another version, so
-/// that it is begun anew.
+/// that it is begun again.
 ///
 /// # Errors
 /// `Invalid` if it is the file of something else.
@@ -190,11 +190,11 @@ mod tests {
     fn the_head_tells_a_foreign_file_from_a_damaged_one() {
         assert!(check_head(&head()).expect("own"));
         for damaged in [&[][..], &[0; HEAD_BYTES], &head()[..20], &MAGIC[..3]] {
-            assert!(!check_head(damaged).expect("begun anew"), "{damaged:?}");
+            assert!(!check_head(damaged).expect("begun again"), "{damaged:?}");
         }
         let mut other_version = head();
         other_version[8] = 2;
-        assert!(!check_head(&other_version).expect("begun anew"));
+        assert!(!check_head(&other_version).expect("begun again"));
         assert!(check_head(b"#!/bin/sh\n").is_err());
         assert!(check_head(b"x").is_err());
     }

@@ -5,7 +5,7 @@
 //! stays, as a *ghost*: a frame that comes in again while its ghost is there goes to the main queue at once.
 //! A scan passes through the small queue and no further.
 //!
-//! What differs from the paper: a use counts only if enough frames came in since the last one that counted.
+//! The difference to the paper: a use counts only if enough frames came in since the last one that counted.
 //! Blocks lie several to a frame, and a scan that reads one after the other uses a frame several times at
 //! once.
 
@@ -88,7 +88,7 @@ impl Index {
         };
         found.retain(|place| place.slot < slots);
         found.sort_by_key(|place| (place.header.order, place.slot));
-        // The last ones that came in are those that did not show yet whether they are used again.
+        // The newest frames: it is not known yet whether they are read again.
         let main = found.len().saturating_sub(count / SMALL_PART);
         for (at, place) in found.into_iter().enumerate() {
             let queue = if at < main { Queue::Main } else { Queue::Small };

@@ -38,7 +38,7 @@ pub use open::TierSettings;
 pub(crate) use open::try_directory;
 use queue::Queue;
 
-/// What a tier did since it was opened.
+/// Counts of a tier since it was opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TierCounts {
     /// Reads that it answered.
@@ -207,7 +207,7 @@ impl Tier {
         }
     }
 
-    /// What it did so far.
+    /// Its counts so far.
     #[must_use]
     pub fn counts(&self) -> TierCounts {
         let state = self.shared.state.lock();

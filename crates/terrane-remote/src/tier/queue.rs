@@ -1,4 +1,4 @@
-//! What waits to be written to the tier: frames that readers fetched, and objects that were uploaded.
+//! The queue of writes to the tier: frames that readers fetched, and objects that were uploaded.
 
 use std::collections::{BTreeMap, VecDeque};
 

@@ -1,4 +1,4 @@
-//! What every bucket does.
+//! Behaviour of every bucket.
 
 use std::sync::Arc;
 

@@ -54,7 +54,7 @@ fn work(store: &BucketStore, seed: u64, synced: &mut Synced) -> Result<()> {
     Ok(())
 }
 
-/// Opens the store anew and checks what was synced, and that the objects of others are as they were.
+/// Opens the store again and checks what was synced, and that the objects of others are as they were.
 fn check_synced(bucket: &Arc<MemoryBucket>, epoch: u64, synced: &Synced) {
     let live: Vec<(ExtentId, u32)> = synced.keys().map(|id| (*id, 1)).collect();
     let store = reopened(bucket.clone(), epoch, &live);

@@ -91,7 +91,7 @@ impl World {
 }
 
 #[test]
-fn what_a_worker_wrote_is_adopted() {
+fn outputs_of_a_worker_are_adopted() {
     let world = world();
     assert_eq!(world.lease, 2..6);
     let worker = world.worker();

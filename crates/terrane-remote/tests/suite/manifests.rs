@@ -285,7 +285,7 @@ fn a_directory_that_was_used_with_another_database_is_refused_even_where_no_jour
     first
         .append(&Edit { ops: vec![EditOp::AddSegment(spec)] })
         .expect("a refused opening replaces no writer");
-    // What is in the used directory would be lost, whatever the caller gives up of the other one.
+    // Commits in the used directory would be lost even if the caller abandons the other journal.
     let text = refused(take(90, Some(JOURNAL)), Kind::Invalid);
     assert!(text.contains("another database"), "{text}");
     take(0, Some(JOURNAL)).expect("a new directory will do");

@@ -15,7 +15,7 @@
 //! | 15 | 14 | range delete | start, end |
 //! | 13 | | nothing; not counted | |
 //!
-//! What comes from a caller is read without trust: a length or a tag that is wrong is a failure.
+//! Bytes of callers are read without trust: a length or a tag that is wrong is a failure.
 
 use crate::ffi::failure::{Failure, Result};
 
@@ -38,7 +38,7 @@ const NOTHING: u8 = 13;
 const FAMILY_RANGE_DELETE: u8 = 14;
 const RANGE_DELETE: u8 = 15;
 
-/// What a record does.
+/// The kind of a record, with its data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change<'b> {
     Put(&'b [u8], &'b [u8]),
@@ -174,7 +174,7 @@ impl Layout {
 
     #[inline]
     fn push_field(&mut self, field: &[u8]) {
-        // Fields are shorter than 4 GiB in RocksDB's layout; what is longer is refused when the batch is
+        // Fields are shorter than 4 GiB in RocksDB's layout; longer ones are refused when the batch is
         // written.
         push_varint(&mut self.bytes, u32::try_from(field.len()).unwrap_or(u32::MAX));
         self.bytes.extend_from_slice(field);
@@ -293,7 +293,7 @@ fn take_field<'b>(bytes: &mut &'b [u8]) -> Option<&'b [u8]> {
 /// The family, the key and the value of a put.
 pub(crate) type Put<'b> = (u32, &'b [u8], &'b [u8]);
 
-/// The put at the beginning of `bytes`, and what is behind it; none if there is something else, or nothing
+/// The put at the beginning of `bytes`, and the bytes behind it; none if there is something else, or nothing
 /// whole.
 #[inline(always)]
 fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
@@ -307,7 +307,7 @@ fn take_put(bytes: &[u8]) -> Option<(Put<'_>, &[u8])> {
     Some(((family, key, value), rest))
 }
 
-/// Walks over records: the number of the family, and what is done.
+/// Walks over records: the number of the family, and the change.
 pub(crate) struct Records<'b> {
     rest: &'b [u8],
     is_over: bool,

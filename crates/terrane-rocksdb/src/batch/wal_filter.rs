@@ -26,8 +26,8 @@ type OnFamilies = Option<
         usize,
     ),
 >;
-/// What becomes of a batch: the number of its log, its file and the length of that, the batch, what takes its
-/// place, and whether something does.
+/// Decides about a batch: gets the number of its log, the name of the log's file with its length, and the
+/// batch; returns the batch for its place, and whether there is one.
 type OnBatch = Option<
     unsafe extern "C" fn(
         *mut c_void,
@@ -64,18 +64,18 @@ pub(crate) struct WalFilter {
 /// A column family that the log has changes of.
 struct Known {
     id: u32,
-    /// Until when what is written now lives, if not for ever.
+    /// The end of the life of rows that are written now, if they do not live for ever.
     until: Option<u64>,
 }
 
 /// A filter during one opening.
 pub(crate) struct Filtering {
     filter: Arc<LogFilter>,
-    /// Seconds that what is written lives, by the names of the column families where it does not for ever.
+    /// Seconds that written rows live, by the names of the column families where it does not for ever.
     ttls: BTreeMap<String, u32>,
     /// The column families that there are.
     known: Mutex<Vec<Known>>,
-    /// What the user's answer has done wrong.
+    /// The mistake in the user's answer.
     failure: Mutex<Option<Failure>>,
 }
 
@@ -85,7 +85,7 @@ impl Filtering {
         Filtering { filter, ttls, known: Mutex::default(), failure: Mutex::default() }
     }
 
-    /// What RocksDB says of an answer for which the opening failed with `failure`.
+    /// RocksDB's error for an answer with which the opening failed.
     pub(crate) fn failure(&self, failure: Failure) -> Failure {
         self.failure.lock().unwrap_or_else(PoisonError::into_inner).take().unwrap_or(failure)
     }
@@ -131,7 +131,7 @@ impl Filtering {
         }
     }
 
-    /// What the user put in the place of a batch, without changes of column families that are not there.
+    /// The user's batch for the place of another one, without changes of column families that do not exist.
     fn replaced(
         &self,
         batch: &ReplayedBatch<'_>,
@@ -147,7 +147,7 @@ impl Filtering {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept(new, &known, batch.changes().len())?;
         let expiries = expiries(batch);
-        // What takes the place of a value or operand lives as long, all else as what is written now.
+        // A row in the place of a value or operand lives as long, others as rows that are written now.
         let until = |id: u32, key: &[u8]| match expiries.get(&(id, key)) {
             Some(until) => *until,
             None => known.iter().find(|known| known.id == id)?.until,
@@ -173,10 +173,9 @@ impl Filtering {
     }
 }
 
-/// What is replayed of a user's batch in the place of one of so many changes: neither changes of column
-/// families that are not known, nor ranges that are empty, which RocksDB takes, and they delete nothing.
-/// RocksDB does not count blobs, but here each takes a number: the last ones, for which none is left, are
-/// left out.
+/// The changes of a user's batch that replace one of `count` changes: without those of unknown column
+/// families, and without empty ranges, which RocksDB accepts and which delete nothing. RocksDB does not count
+/// blobs, but here each takes a number: the last ones, for which no number is left, are left out.
 fn kept<'b>(new: &'b WriteBatch, known: &[Known], count: usize) -> Result<Vec<(u32, Change<'b>)>> {
     let does_something = |(id, change): &(u32, Change<'_>)| match change {
         // Of no column family.

@@ -198,7 +198,7 @@ impl WriteBatch {
         self.layout.records()
     }
 
-    /// The changes, each with its place and its column family; ends before what is damaged.
+    /// The changes, each with its place and its column family; ends before the first damaged one.
     pub(crate) fn placed_changes(&self) -> impl Iterator<Item = (usize, u32, Change<'_>)> {
         self.layout.placed_records()
     }

@@ -15,7 +15,7 @@ use crate::iterator::Iter;
 use crate::options::database::Options;
 use crate::options::read_write::ReadOptions;
 
-/// What the batch has for a key of a column family. `order` is the family's key order, if it is known.
+/// The batch's state of a key of a column family. `order` is the family's key order, if it is known.
 fn own_of(batch: &IndexedHandle, id: u32, order: Option<&Order>, key: &[u8]) -> Own {
     let shared = batch.shared();
     let mut batch = shared.get();
@@ -25,7 +25,7 @@ fn own_of(batch: &IndexedHandle, id: u32, order: Option<&Order>, key: &[u8]) -> 
     batch.own(id, key)
 }
 
-/// What the batch alone says of a key: a value, or none.
+/// The value of a key in the batch alone, if it has one.
 fn from_batch(
     batch: Option<&IndexedHandle<'_>>,
     options: Option<&Options>,
@@ -44,7 +44,7 @@ fn from_batch(
     }
 }
 
-/// What a key has, once the batch were written.
+/// The value that a key would have once the batch is written.
 fn from_both(
     batch: Option<&IndexedHandle<'_>>,
     database: Option<&Database>,

@@ -44,7 +44,7 @@ struct Timestamps {
 pub(crate) struct TimestampBytes(Option<unsafe extern "C" fn(*mut c_void, u32) -> usize>);
 
 impl TimestampBytes {
-    /// What the user's function says; none without one.
+    /// The result of the user's function; 0 without one.
     pub(crate) fn of(&self, state: *mut c_void, family: u32) -> usize {
         // SAFETY: the user's function, called with the user's pointer.
         self.0.map_or(0, |function| unsafe { function(state, family) })
@@ -57,7 +57,7 @@ impl Comparator {
         Order::of(self.other_order().as_ref())
     }
 
-    /// What compares, unless it is the order of bytes.
+    /// The user's comparator, unless the order is that of bytes.
     pub(crate) fn other_order(&self) -> Option<Arc<UserComparator>> {
         (self.0.name != BYTEWISE || self.0.timestamps.is_some()).then(|| self.0.clone())
     }
@@ -110,8 +110,8 @@ impl terrane::Comparator for UserComparator {
     }
 
     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-        // The user's function takes the timestamps off without a look; what is too short comes from a damaged
-        // table.
+        // The user's function takes the timestamps off without a look; a key that is too short comes from a
+        // damaged table.
         if left.len().min(right.len()) < self.timestamp_bytes() {
             return left.cmp(right);
         }

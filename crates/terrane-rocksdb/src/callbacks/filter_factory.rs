@@ -8,7 +8,7 @@ use terrane::{CompactionContext, FilterDecision};
 use crate::callbacks::compaction_filter::CompactionFilter;
 use crate::callbacks::{Destructor, Name, State};
 
-/// What a compaction is, for the function that makes its filter; lent during the call.
+/// Description of a compaction for the function that makes its filter; lent during the call.
 #[derive(Debug)]
 pub(crate) struct FilterContext(CompactionContext);
 

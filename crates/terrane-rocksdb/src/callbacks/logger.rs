@@ -107,7 +107,7 @@ impl Listener for Logger {
     }
 
     fn stall_ended(&self, stall: &StallEnded) {
-        self.say(INFO, &format!("writers are held back no more, after {:?}", stall.lasted));
+        self.say(INFO, &format!("writers are no longer held back, after {:?}", stall.lasted));
     }
 
     fn work_failed(&self, failure: &WorkFailed) {

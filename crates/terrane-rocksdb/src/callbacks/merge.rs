@@ -40,7 +40,7 @@ pub(crate) type DeleteValue = Option<unsafe extern "C" fn(*mut c_void, *const c_
 pub(crate) enum MergeOperator {
     /// Functions of the user.
     User(Functions),
-    /// Adds numbers of 8 bytes, the least byte first; what is no such number counts as 0.
+    /// Adds numbers of 8 bytes, the least byte first; other bytes count as 0.
     AddNumbers,
 }
 

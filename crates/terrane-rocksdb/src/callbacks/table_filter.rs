@@ -12,11 +12,12 @@ use crate::generated::values::TableProperties;
 /// Whether an iterator looks into a table file of these properties.
 pub(crate) type ShowsTable = Option<unsafe extern "C" fn(*mut c_void, *const TableProperties) -> u8>;
 
-/// What makes a filter of keys of some: where it is, whether a key may be in it, and what frees it.
+/// Makes a filter over some keys. Returns the filter, the function that tests a key, and the one that frees
+/// it.
 pub(crate) type MakeKeyFilter = Option<
     unsafe extern "C" fn(*mut c_void, *const *const c_char, *const usize, c_int, *mut usize) -> *mut c_char,
 >;
-/// Whether a key may be in a filter.
+/// Tests whether a key may be in a filter.
 pub(crate) type KeyMayMatch =
     Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *const c_char, usize) -> u8>;
 /// Frees a filter.
@@ -35,7 +36,7 @@ impl TableFilter {
         filter.is_some().then(|| TableFilter { state, filter })
     }
 
-    /// Returns true if iterators show what is in an extent of a column family.
+    /// Returns true if iterators show the rows of an extent of a column family.
     pub(crate) fn shows(&self, extent: &ExtentSummary, owner: Owner<'_>) -> bool {
         let Some(filter) = self.filter else { return true };
         let properties = TableProperties::of(extent, owner);

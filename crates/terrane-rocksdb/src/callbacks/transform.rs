@@ -52,8 +52,8 @@ impl Transform {
         }
     }
 
-    /// What the engine has its filters hold. Those of functions of the user hold whole keys only: their names
-    /// do not vouch for the function.
+    /// The prefix extractor of the engine's filters. Those of functions of the user hold whole keys only:
+    /// their names do not vouch for the function.
     pub(crate) fn extractor(&self) -> String {
         match self {
             Transform::Fixed(bytes @ 1..=FILTERED_BYTES_MAX) => format!("fixed:{bytes}"),

@@ -15,7 +15,7 @@ const OVERFLOW_RUNS: u32 = 1;
 const LEVEL_SIZE: u32 = 2;
 const COMPACTION_CALL: u32 = 9;
 
-/// What callers ask for just now.
+/// Requests of callers that are running now.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     flushes: AtomicUsize,

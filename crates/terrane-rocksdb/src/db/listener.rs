@@ -259,7 +259,7 @@ fn end_of(cancelled: Option<CancelCause>, error: Option<&Error>) -> (Option<Fail
     }
 }
 
-/// What a compaction did, as RocksDB tells it.
+/// Description of a finished compaction, in RocksDB's terms.
 fn compaction_info(job: &JobEnded, owner: Owner<'_>, levels: Levels) -> CompactionJobInfo {
     let (from, to) = job.levels.unwrap_or_default();
     let merged = Merged {

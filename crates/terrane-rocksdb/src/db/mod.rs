@@ -90,7 +90,7 @@ pub(crate) struct Family {
     pub(crate) iterators: Option<Arc<AtomicUsize>>,
     /// In a secondary: where its table in the newest view is.
     views: Option<Arc<Views>>,
-    /// What its database has said of options without an effect.
+    /// The log lines that its database has written about options without an effect.
     notices: Arc<Notices>,
 }
 

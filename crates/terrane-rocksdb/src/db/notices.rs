@@ -1,4 +1,4 @@
-//! What a database has said of options of calls that have no effect, and what it refuses of them.
+//! Log lines about options of calls that have no effect, and the refusal of such options in strict mode.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};

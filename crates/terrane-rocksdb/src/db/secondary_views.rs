@@ -1,4 +1,4 @@
-//! What a secondary sees: one moment of its primary at a time, all column families of it at once.
+//! The view of a secondary: one moment of its primary at a time, all column families of it at once.
 //!
 //! Catching up puts a new view into the place of the old one in one step. A read of several families takes
 //! the view once, so all of it is of one moment, also while another thread catches up.

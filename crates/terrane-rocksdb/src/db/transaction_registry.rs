@@ -1,4 +1,4 @@
-//! What an open database keeps for its transactions: their kind, their limits, and those that have a name.
+//! The transactions of an open database: their kind, their limits, and those that have a name.
 
 use std::any::Any;
 use std::collections::BTreeMap;
@@ -17,7 +17,7 @@ pub(crate) enum Kind {
     Optimistic,
 }
 
-/// What the options of a database with pessimistic transactions say.
+/// Limits from the options of a database with pessimistic transactions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Limits {
     /// Milliseconds that a transaction waits for a lock, if it does not say.
@@ -44,7 +44,7 @@ impl Limits {
 /// Transactions by name. The registry does not know their type, and does not keep them alive.
 pub(crate) type Named = BTreeMap<Vec<u8>, Weak<dyn Any + Send + Sync>>;
 
-/// What the transactions of an open database share.
+/// State that the transactions of an open database share.
 #[derive(Default)]
 pub(crate) struct Transactions {
     pub(crate) kind: Kind,

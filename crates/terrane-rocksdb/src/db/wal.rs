@@ -86,7 +86,7 @@ fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Optio
 /// that it is not known any more whether its rows are versions.
 ///
 /// # Errors
-/// `Not implemented` if its rows are versions: without its comparator they cannot be told.
+/// `Not implemented` if its rows are versions: without its comparator they cannot be read.
 fn is_hidden(database: &Database, id: u32) -> Result<bool> {
     let db = database.view();
     let mut tables = db.tables().into_iter().filter_map(|name| db.table(&name).ok());

@@ -16,7 +16,7 @@ const COUNT_MAX: usize = 256;
 /// The numbers of the levels of a column family, at one moment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Levels {
-    /// By how much the told number of a level is greater.
+    /// By how much RocksDB's number of a level is greater.
     lead: usize,
 }
 
@@ -80,7 +80,7 @@ mod tests {
     }
 
     #[test]
-    fn a_number_means_the_level_that_is_told_by_it() {
+    fn a_level_number_of_rocksdb_names_one_level() {
         for levels in [levels(1, 7, 1), levels(1, 7, 3), levels(0, 7, 3), levels(1, 3, 4)] {
             assert!((0..5).all(|level| levels.meant(levels.told(level)) == Some(level)), "{levels:?}");
         }

@@ -1,4 +1,5 @@
-//! What a compaction merged, in RocksDB's words: for listeners, and for callers of `rocksdb_compact_files`.
+//! Inputs and outputs of a compaction in RocksDB's terms, for listeners and for callers of
+//! `rocksdb_compact_files`.
 
 use std::ffi::c_int;
 use std::time::Duration;
@@ -10,7 +11,7 @@ use crate::extents::{Owner, codec_number, extent_name, extent_number};
 use crate::ffi::value_objects::LentText;
 use crate::generated::values::{CompactionFileInfo, CompactionJobInfo, CompactionJobStats, TableProperties};
 
-/// What a compaction merged.
+/// Inputs and outputs of a compaction.
 pub(crate) struct Merged<'a> {
     pub(crate) owner: Owner<'a>,
     /// How its levels are numbered for callers.
@@ -19,7 +20,7 @@ pub(crate) struct Merged<'a> {
     pub(crate) between: (usize, usize),
     pub(crate) inputs: Vec<&'a ExtentSummary>,
     pub(crate) written: Vec<&'a ExtentSummary>,
-    /// What went to the level as it was.
+    /// Extents that moved to the level unchanged.
     pub(crate) moved: Vec<&'a ExtentSummary>,
     pub(crate) took: Duration,
     /// Entries that went in, and that came out.

@@ -1,4 +1,4 @@
-//! What a database consists of, one by one: live files, levels, segments of the journal, files to copy.
+//! The files of a database one by one: live files, levels, segments of the journal, files to copy.
 //!
 //! RocksDB's files are extents here. One has the number `data file << 32 | first slot` and the name that
 //! RocksDB gives a file of that number; no file of the name is on the disk. The overflow runs are level 0;
@@ -71,7 +71,7 @@ impl TableProperties {
         }
     }
 
-    /// What is known of an extent.
+    /// The properties of an extent.
     pub(crate) fn of(extent: &ExtentSummary, owner: Owner<'_>) -> TableProperties {
         TableProperties {
             orig_file_number: extent_number(extent.id),

@@ -99,7 +99,7 @@ pub(crate) fn is_of_device(error: &Error) -> bool {
 
 /// A handle that must be there.
 pub(crate) trait Given<T> {
-    /// What it points at, or a failure for null.
+    /// The object that it points at, or a failure for null.
     fn given(self) -> Result<T>;
 }
 

@@ -3,7 +3,7 @@
 
 use crate::ffi::failure::{Failure, Result};
 
-/// Fields that can be set by name, from text, and told.
+/// Fields that can be set by name, from text, and written as text.
 pub(crate) trait Named {
     /// Sets the field `name`, in lower case; none if there is no such field.
     fn set_text(&mut self, name: &str, text: &str) -> Option<Result<()>>;
@@ -126,7 +126,7 @@ macro_rules! option_fields {
         $(, set $set:ident $set_kind:ty)?
         $(, get $get:ident $get_kind:ty)?
         $(, get_as $as:ident $as_kind:ty)? ; )* }) => {
-        /// What is set and got by name.
+        /// Options that are set and got by name.
         #[derive(Clone, Debug)]
         pub(crate) struct $fields {
             $( pub(crate) $field: $kind, )*

@@ -1,7 +1,7 @@
 //! Types and memory that pass between C and Rust, and the end of panics.
 //!
-//! What comes in as pointers and lengths is in [`arguments`](crate::ffi::arguments). What goes out to be
-//! freed by `rocksdb_free` is allocated here by the C library ([`lasting`], [`lasting_text`],
+//! Pointers and lengths that come in are in [`arguments`](crate::ffi::arguments). Results that the caller
+//! frees by `rocksdb_free` are allocated here by the C library ([`lasting`], [`lasting_text`],
 //! [`lasting_list`], [`lasting_handle`]).
 #![expect(unsafe_code, reason = "memory is the C library's")]
 
@@ -39,7 +39,7 @@ impl Slice {
     }
 }
 
-/// What a function returns when it fails.
+/// The result of a function that fails.
 pub(crate) trait Absent {
     /// Zero or null.
     fn absent() -> Self;

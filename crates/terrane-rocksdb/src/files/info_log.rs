@@ -108,7 +108,7 @@ pub(crate) fn is_one(name: &str) -> bool {
     LogLocation { directory: PathBuf::new(), name: NAME.to_owned(), limits: Limits::NONE }.has(name)
 }
 
-/// A path as a part of a name: what is no letter, digit, dot or dash is an underscore.
+/// A path as a part of a name: characters other than letters, digits, dots and dashes become underscores.
 fn of_path(path: &Path) -> String {
     let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let text = absolute.to_string_lossy().into_owned();

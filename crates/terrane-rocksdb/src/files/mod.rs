@@ -43,8 +43,8 @@ pub(crate) fn is_database(path: &Path) -> bool {
 /// have the same names.
 ///
 /// # Errors
-/// `Invalid argument` if backups are there and a database came beside them, or other backups: which are meant
-/// cannot be told, and those that are not shown would be taken for lost.
+/// `Invalid argument` if backups are there and a database came beside them, or other backups: the call
+/// cannot know which of them are meant, and a caller would take those that it does not list for lost.
 pub(crate) fn backup_place(path: &Path) -> Result<PathBuf> {
     let beside = path.join(BACKUPS);
     if !is_database(path) && !is_there(&beside) {
@@ -65,7 +65,7 @@ fn has_backups(path: &Path) -> Result<bool> {
     let directory = path.join(MANIFESTS_OF_BACKUPS);
     let mut entries = match fs::read_dir(&directory) {
         Ok(entries) => entries,
-        // Nothing is there, or what is no directory.
+        // Nothing is there, or another kind of file.
         Err(_) if !directory.is_dir() => return Ok(false),
         Err(why) => return Err(failed("listing", &directory, &why)),
     };
@@ -230,7 +230,7 @@ pub(crate) fn replace(from: &Path, to: &Path, functions: Functions) -> Result<()
     synced.map_err(|why| failed("renaming", from, &why))
 }
 
-/// Moves what is in `from` into the directory `to`: `CURRENT` last, so that a part of it is no database.
+/// Moves the files of `from` into the directory `to`: `CURRENT` last, so that a part of it is no database.
 fn move_into(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut names =
         fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;

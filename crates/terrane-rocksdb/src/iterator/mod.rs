@@ -2,7 +2,7 @@
 //!
 //! An iterator is a cursor of the engine within the bounds of its options, and what the options ask for
 //! beside: to stay within the prefix that it was placed in, to see what is written later at each placement
-//! and step forward (`tailing`; a step begins anew only where anything was written), to keep every key that
+//! and step forward (`tailing`; a step begins again only where anything was written), to keep every key that
 //! it gave out (`pin_data`). It may also be a batch over another iterator ([`overlay`]). After a failure it
 //! is not valid, and says the failure until it is placed again.
 

@@ -25,7 +25,7 @@ pub(crate) struct CompactFilesOptions {
 impl Changed for CompactFilesOptions {}
 
 impl CompactFilesOptions {
-    /// Returns true if the setter without a field, of which there is one, was called.
+    /// Returns true if `rocksdb_compactfilesoptions_set_canceled` was called, the one setter without a field.
     pub(crate) fn is_noted(&self, function: &str) -> bool {
         debug_assert!(function.ends_with("set_canceled"), "{function} has no note");
         self.has_flag

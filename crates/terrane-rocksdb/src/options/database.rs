@@ -36,9 +36,9 @@ pub(crate) struct Options {
     pub(crate) rate: Option<RateLimiter>,
     /// A comparator that orders otherwise than by bytes.
     pub(crate) comparator: Option<Arc<UserComparator>>,
-    /// What is neither a number nor decides how rows are stored.
+    /// Options that are objects and do not decide how rows are stored.
     pub(crate) objects: ObjectOptions,
-    /// What is counted of databases that are opened with the options.
+    /// The counters of databases that are opened with the options.
     pub(crate) statistics: Option<Arc<Statistics>>,
     /// Event listeners of databases that are opened with the options.
     pub(crate) listeners: Vec<Arc<EventListener>>,

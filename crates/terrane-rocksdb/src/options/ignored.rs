@@ -155,7 +155,7 @@ fn refused(found: Vec<String>) -> Result<()> {
         return Ok(());
     }
     Err(Failure::not_implemented(format_args!(
-        "Not supported in strict mode ({STRICT}): {}; leave what is named out, or unset {STRICT}",
+        "Not supported in strict mode ({STRICT}): {}; leave these options out, or unset {STRICT}",
         found.join("; ")
     )))
 }

@@ -12,11 +12,11 @@ use crate::options::database::Options;
 use crate::options::ignored::note;
 use crate::options::objects::inert::{ChecksumFactory, FileManager, PartitionerFactory};
 
-/// What options have beside numbers and the objects that decide how rows are stored.
+/// Options that are objects, without those that decide how rows are stored.
 #[derive(Clone, Debug)]
 pub(crate) struct ObjectOptions {
     pub(crate) filter_factory: Option<Arc<FilterFactory>>,
-    /// Asked for what is replayed when a database is opened.
+    /// Decides about each batch that is replayed when a database is opened.
     pub(crate) wal_filter: Option<Arc<LogFilter>>,
     /// FieldValue of what the background does.
     pub(crate) logger: Option<Arc<Logger>>,
@@ -55,7 +55,7 @@ impl Default for ObjectOptions {
 }
 
 impl Options {
-    /// What compactions show rows to: a filter before a factory, as in RocksDB.
+    /// The filter of compactions: a filter goes before a factory, as in RocksDB.
     pub(crate) fn compaction_filter(&self) -> Option<Arc<dyn terrane::CompactionFilter>> {
         match &self.filter {
             Some(filter) => Some(filter.clone() as _),

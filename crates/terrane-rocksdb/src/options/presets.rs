@@ -9,7 +9,7 @@ const LEVEL_STYLE: c_int = 0;
 const UNIVERSAL_STYLE: c_int = 1;
 
 impl Options {
-    /// What both styles of compaction set for a budget of memory.
+    /// Sets the options that both styles of compaction derive from a budget of memory.
     fn set_budget(&mut self, budget_bytes: u64) {
         let fields = &mut self.fields;
         fields.write_buffer_size = usize::try_from(budget_bytes / 4).unwrap_or(usize::MAX);

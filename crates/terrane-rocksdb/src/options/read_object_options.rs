@@ -14,7 +14,7 @@ use crate::ffi::types::{Out, put};
 use crate::options::objects::index_factory::IndexName;
 use crate::options::read_write::ReadOptions;
 
-/// What options of reads have beside numbers.
+/// Options of reads that are objects.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct ReadObjectOptions {
     /// A filter of files.

@@ -30,7 +30,7 @@ const USERS_BITS: f64 = 10.0;
 #[derive(Debug)]
 pub(crate) struct FilterPolicy {
     bits_per_key: f64,
-    /// What frees the state of the user's functions.
+    /// Frees the state of the user's functions.
     _user: Option<Arc<State>>,
 }
 

@@ -25,7 +25,7 @@ const THREADS_MAX: i32 = 64;
 const LEVEL_BYTES_MIN: u64 = 64 << 10;
 /// The option that says whether a table is compacted by itself.
 pub(crate) const AUTO_COMPACTION: &str = "auto_compaction";
-/// What these are in new options: then the engine's own defaults hold.
+/// RocksDB's defaults of these options: then the engine's own defaults hold.
 const JOBS: i32 = 2;
 const BLOCK_BYTES: usize = 4096;
 const LEVEL_BYTES: u64 = 256 * MIB;
@@ -110,7 +110,7 @@ fn refuse(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What options of a table change from one set of options to another: names and new values.
+/// The options of a table that differ between two sets of options: names and new values.
 pub(crate) fn table_changes(
     before: &Options,
     after: &Options,

@@ -19,7 +19,7 @@ pub(crate) struct LockBuckets;
 /// Transactions that are checked at their commit; each of their options has an effect or is a hint.
 const OPTIMISTIC: (Kind, u64) = (Kind::Optimistic, 0);
 
-/// What is allocated for a handle that holds nothing, at least.
+/// The least allocation for a handle that holds nothing.
 const HANDLE_BYTES: usize = 16;
 
 impl Kind {

@@ -3,7 +3,7 @@
 //!
 //! * [`state`]: one transaction, from begin to commit. [`handle`]: what begins and ends it. [`change`],
 //!   [`read`]: what it does. [`name`], [`prepared`]: two-phase commit.
-//! * [`databases`]: databases with transactions, and what is done with them beside transactions ([`beside`]).
+//! * [`databases`]: databases with transactions, and operations on them beside transactions ([`beside`]).
 //!   [`settings`]: options of both. [`count`]: how many keys may be locked.
 
 pub(crate) mod change;

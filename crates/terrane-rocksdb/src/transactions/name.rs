@@ -13,7 +13,7 @@ use crate::transactions::state::{Phase, State};
 const BYTES_MAX: usize = 512;
 /// Longest name as the library has it, in bytes.
 const ENGINE_BYTES_MAX: usize = 255;
-/// What names begin with that are kept as digits: those that are no text.
+/// The prefix of names that are kept as digits: those that are no text.
 const DIGITS: &str = "hex:";
 
 /// A name as the library has it: as text if it is text.

@@ -79,7 +79,7 @@ impl Database {
     }
 }
 
-/// What a key has.
+/// The value of a key.
 fn get(
     database: Option<&Database>,
     options: Option<&ReadOptions>,

@@ -1,4 +1,4 @@
-//! Two-phase commit: prepare, and what is prepared when a database is opened.
+//! Two-phase commit: prepare, and the prepared transactions of a database that is opened.
 
 use std::sync::{Arc, Mutex};
 
@@ -37,7 +37,7 @@ impl State {
         Ok(())
     }
 
-    /// What is prepared under a name, with its changes.
+    /// The transaction that is prepared under a name, with its changes.
     fn recovered(database: &Database, name: &str) -> Result<State> {
         let batch = SharedBatch::new(0);
         {

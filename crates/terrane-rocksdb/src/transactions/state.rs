@@ -42,7 +42,8 @@ pub(crate) struct State {
     pub(crate) holds_name: bool,
     pub(crate) snapshot: Option<Arc<Snapshot>>,
     pub(crate) mode: Mode,
-    /// What it has locked, or keeps for the check at its commit; none while it has not begun or is over.
+    /// The keys that it has locked, or keeps for the check at its commit; none while it has not begun or is
+    /// over.
     claims: Option<Claims>,
     locked: Locked,
 }
@@ -96,7 +97,7 @@ impl State {
         self.found_as.clone().unwrap_or_else(|| as_engine_has_it(&self.name))
     }
 
-    /// What it has locked; begins if it has not.
+    /// The keys that it has locked; begins if it has not.
     pub(crate) fn claims(&mut self) -> Result<&mut Claims> {
         if self.claims.is_none() {
             let mut transaction = self.database.db.bare_transaction(&self.settings.engine())?;
@@ -140,10 +141,10 @@ impl State {
         self.add(family.id(), change)
     }
 
-    /// What its changes say of a key.
+    /// The state of a key in its changes.
     pub(crate) fn own(&self, family: &Family, key: &[u8]) -> Own {
         let mut batch = self.batch.get();
-        // A prepared transaction that was found again has changes, and was not told orders.
+        // A prepared transaction that was found again has changes, and does not know the key orders.
         batch.order_by(family.id(), &family.order);
         batch.own(family.id(), key)
     }
@@ -187,13 +188,13 @@ impl State {
         }
     }
 
-    /// Commits what is prepared, with what was changed since.
+    /// Commits the prepared changes, with those made since.
     fn commit_prepared(&mut self) -> Result<()> {
         let (database, mode, shared) = (self.database.clone(), self.mode, self.batch.clone());
         let name = self.engine_name();
         if !shared.get().is_whole_to(self.prepared_bytes) {
             return Err(Failure::invalid(
-                "what is prepared was taken out of the transaction's batch: roll the transaction back",
+                "the prepared changes were taken out of the transaction's batch: roll the transaction back",
             ));
         }
         let mut more = shared.get().batch().since(self.prepared_bytes)?;
@@ -252,7 +253,7 @@ impl State {
 }
 
 impl Claims {
-    /// What an operation is refused with, in RocksDB's words.
+    /// The error of a refused operation, in RocksDB's words.
     #[cold]
     pub(crate) fn refused(&self, error: terrane::Error) -> Failure {
         match error.kind() {

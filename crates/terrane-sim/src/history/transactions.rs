@@ -95,7 +95,8 @@ impl History {
             && self.model.changed_since(TABLE, key, attempt.moment)
     }
 
-    /// Holds the end of a step against what was expected. Returns whether the transaction goes on.
+    /// Compares the outcome of a step with the expected one. Returns its value if the transaction is still
+    /// open.
     fn judge<T>(&self, what: &str, done: Result<T>, is_stale: bool) -> Result<Option<T>> {
         match done {
             Ok(done) => {

@@ -1,6 +1,6 @@
 //! Memory layout of objects: one run for each, with the header first and then the bytes that it refers to.
-//! What a search reads is adjacent, on one page. It lies in the arena, on the heap or, if it is used once, in
-//! one of the process's [buffers](terrane_device::Buffer).
+//! The parts that a search reads are adjacent, on one page. It lies in the arena, on the heap or, if it is
+//! used once, in one of the process's [buffers](terrane_device::Buffer).
 //!
 //! ```text
 //! data    Object | bytes of the block
@@ -204,7 +204,7 @@ unsafe fn free(object: NonNull<Object>) {
     drop(charge);
 }
 
-/// What gives an object's memory back.
+/// The owner to which an object's memory returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
     /// The charge has its spot in the arena.

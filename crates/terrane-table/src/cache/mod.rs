@@ -90,7 +90,7 @@ pub struct CacheUsage {
     pub retired_bytes: u64,
     /// Bytes of the cache's own structures, independent of its content: shards and counters. Not part of
     /// `used_bytes`.
-    pub books_bytes: u64,
+    pub accounting_bytes: u64,
     /// By kind, in the order of [`ObjectKind::ALL`].
     pub kinds: [KindUsage; ObjectKind::ALL.len()],
 }
@@ -196,7 +196,7 @@ impl Cache {
             used_bytes: self.used_bytes(),
             live_bytes: self.live.load(Ordering::Relaxed),
             retired_bytes: self.retired.load(Ordering::Relaxed),
-            books_bytes: (size_of::<Cache>() + size_of_val(&*self.shards)) as u64,
+            accounting_bytes: (size_of::<Cache>() + size_of_val(&*self.shards)) as u64,
             kinds: ObjectKind::ALL.map(|kind| self.kinds[kind as usize].usage()),
         }
     }

@@ -113,7 +113,7 @@ const DETACHED: u32 = 1 << 31;
 pub(crate) struct Object {
     /// References: of its swip, of its retirement, and of holders beyond an epoch.
     pub(super) references: AtomicUsize,
-    /// What gives its memory back.
+    /// The owner to which its memory returns.
     pub(super) home: Home,
     /// Its slot while it is published. Written under the lock of the slot's shard.
     pub(super) slot: AtomicPtr<SwipSlot>,

@@ -29,7 +29,7 @@ pub(super) struct WindowBudget {
     used: AtomicU64,
 }
 
-/// What one scan of one sorted run has of the budget of its cache.
+/// The share of one scan of one sorted run in the budget of its cache.
 #[derive(Debug, Default)]
 pub(crate) struct WindowShare {
     bytes: u64,

@@ -47,7 +47,7 @@ pub(super) struct Gathered {
     block: Loaded,
 }
 
-/// What a scan has told.
+/// The values that a scan has announced.
 #[derive(Debug, Default)]
 pub(super) struct Wants {
     blocks: Vec<Want>,

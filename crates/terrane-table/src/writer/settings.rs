@@ -19,7 +19,7 @@ pub struct WriterSettings {
     pub compression: Compression,
     /// Level of Zstandard, where that is the codec; `None` for its default.
     pub zstd_level: Option<u8>,
-    /// What the extent is as a value table, if it is one.
+    /// The section of the extent as a value table, if it is one.
     pub value_table: Option<ValueSection>,
     /// True if entries may be pointers to values: room is kept for the list of their value tables.
     pub may_point: bool,

@@ -1,5 +1,5 @@
-//! The cache's promises: its limit, in the books and on the heap; what stays and what goes; what leaves with
-//! an extent.
+//! The cache's promises: its limit, by its own count and on the heap; what stays and what goes; what leaves
+//! with an extent.
 #![expect(unsafe_code, reason = "counts what the allocator gives out")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -55,8 +55,8 @@ fn read(extent: &Extent, cache: &Arc<Cache>, row: &Row) {
 /// and garbage of epochs, of which there is more where the machine suspends readers. All extents have 4 MB.
 const HAND_BYTES: usize = 512 << 10;
 
-/// Data many times the cache, read by threads at random: every read is right, and neither the books nor the
-/// heap pass the limit at any time.
+/// Data many times the cache, read by threads at random: every read is right, and neither its own count nor
+/// the heap passes the limit at any time.
 #[test]
 fn the_limit_holds_under_threads() {
     let _alone = alone();

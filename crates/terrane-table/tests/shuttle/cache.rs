@@ -62,7 +62,7 @@ impl World {
         assert_eq!((found, &value), (Some(row.seq_kind), &row.value));
     }
 
-    /// A merge wrote everything anew: the old extents go with their last reader.
+    /// A merge rewrote everything: the old extents go with their last reader.
     fn rewrite(&self) {
         let new = self.write();
         let old = std::mem::replace(&mut *self.extents.lock().unwrap(), new);

@@ -92,7 +92,7 @@ fn a_batch_has_the_values_that_come_first_and_reads_neighbours_at_once() {
 }
 
 #[test]
-fn values_of_one_block_and_those_that_are_told_instead_are_wanted_once() {
+fn values_of_one_block_and_announced_values_are_wanted_once() {
     let store = TestStore::new();
     let rows = Rows::write(&store, 40, 2, 1000);
     let cache = Cache::new(1 << 20);

@@ -225,7 +225,7 @@ impl Batch {
         self.put_until_moment(table, key.as_ref(), value.as_ref(), moment_at(until))
     }
 
-    /// What [`Batch::put_with_ttl`] and [`Batch::put_until`] do.
+    /// The common part of [`Batch::put_with_ttl`] and [`Batch::put_until`].
     pub(crate) fn put_until_moment(
         &mut self,
         table: &Table,
@@ -296,7 +296,7 @@ impl Batch {
         | ChangeKind::DeleteRange { start: key, .. }) = change.kind
         else {
             return Err(Error::invalid(format!(
-                "a change of kind {} is no record and cannot be added to a batch: take the files in, or begin with a copy",
+                "a change of kind {} cannot be added to a batch: ingest its files, or start the replica from a checkpoint",
                 change.kind.as_str()
             )));
         };

@@ -187,7 +187,7 @@ impl CoresBuilder {
         // From here on a failure stops what was started.
         let built = Cores { shared: Arc::new(shared), owners: Mutex::new(Vec::new()) };
         for (number, desk) in built.shared.desks.iter().cloned().enumerate() {
-            let name = format!("terrane-core-{number}");
+            let thread_name = format!("terrane-core-{number}");
             if let Some(stepper) = spawn.stepper() {
                 let desk = Arc::downgrade(&desk);
                 let step = move || match desk.upgrade() {
@@ -195,7 +195,7 @@ impl CoresBuilder {
                     Some(desk) if desk.help() => Step::Worked,
                     Some(_) => Step::Idle,
                 };
-                stepper.add(&name, Box::new(step));
+                stepper.add(&thread_name, Box::new(step));
                 continue;
             }
             let pinned = self.pinned;
@@ -206,7 +206,7 @@ impl CoresBuilder {
                 }
                 desk.run();
             };
-            let owner = spawn.spawn(&name, Box::new(body))?;
+            let owner = spawn.spawn(&thread_name, Box::new(body))?;
             built.owners.lock().push(owner);
         }
         Ok(built)

@@ -88,7 +88,7 @@ impl Snapshot {
     /// table.put("a", "1")?;
     /// let mut cursor = db.snapshot().filtered_cursor(table, .., std::sync::Arc::new(|_: &_| false))?;
     /// cursor.seek_first()?;
-    /// assert!(cursor.row().is_some()); // what is in memory is always visible
+    /// assert!(cursor.row().is_some()); // rows in memory are always visible
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///

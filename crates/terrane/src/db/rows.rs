@@ -1,4 +1,4 @@
-//! Rows of the default table, and what is written to and seen of all tables at once.
+//! Rows of the default table, and writes and reads of all tables at once.
 
 use terrane_base::{Result, SeqNo};
 use terrane_engine::{Origin, ReaderKind};

@@ -15,7 +15,7 @@ const ATTEMPTS_MAX: u32 = 40;
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(5);
 
-/// What is followed.
+/// The database that is followed.
 pub(super) enum Source {
     /// A database in a directory.
     Directory {

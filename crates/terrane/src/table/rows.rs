@@ -1,4 +1,4 @@
-//! What a table is used for most: its rows, one by one and by ranges.
+//! The main use of a table: its rows, one by one and by ranges.
 
 use terrane_base::Result;
 use terrane_engine::{Bounds, Origin, ReaderKind};

@@ -1,4 +1,4 @@
-//! What is left of a range of keys without those that a batch deletes.
+//! The rest of a range of keys without the keys that a batch deletes.
 
 use std::ops::Bound;
 

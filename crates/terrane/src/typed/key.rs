@@ -4,7 +4,7 @@
 //! and the end is 0, 1. A string that another one begins with is less, since 0, 1 is less than all that may
 //! follow in the longer one. At the end of a key a string is its bytes.
 
-/// What can be encoded as a key, in a way that keeps its order.
+/// Types that can be encoded as a key, in a way that keeps their order.
 ///
 /// For any two values, the encoded bytes compare as the values do, at the end of a key and in front of
 /// another part, and no encoded part is the beginning of another one.
@@ -57,7 +57,7 @@ pub trait EncodeKey {
     }
 }
 
-/// What can be decoded from the bytes of a key.
+/// Types that can be decoded from the bytes of a key.
 pub trait DecodeKey: EncodeKey + Sized {
     /// Takes a part off the front of `from`; `None` if that is no such part.
     ///

@@ -53,7 +53,7 @@
 //!
 //! The database stores no types. Bytes that are no value of the type are refused with
 //! [`Kind::Invalid`](crate::Kind::Invalid); bytes that happen to be one are read as one. A program that
-//! changes a type writes the rows anew, into another table in most cases.
+//! changes a type writes the rows again, into another table in most cases.
 
 #[cfg(feature = "json")]
 mod json;

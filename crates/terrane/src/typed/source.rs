@@ -1,4 +1,4 @@
-//! What a typed table is read from and written into beside the present state.
+//! Sources and targets of a typed table beside the present state.
 
 use std::iter::FusedIterator;
 
@@ -16,7 +16,7 @@ mod sealed {
     impl Sealed for crate::Transaction {}
 }
 
-/// What a [`TypedTable`](super::TypedTable) is read from: a [`Snapshot`], a [`Transaction`] or an
+/// Sources of reads of a [`TypedTable`](super::TypedTable): a [`Snapshot`], a [`Transaction`] or an
 /// [`IndexedBatch`] over the present state.
 pub trait ReadSource: sealed::Sealed {
     /// Rows of a range.
@@ -67,7 +67,7 @@ impl ReadSource for IndexedBatch {
     }
 }
 
-/// What changes of a [`TypedTable`](super::TypedTable) are added to: a [`Batch`], an [`IndexedBatch`] or a
+/// Targets of changes of a [`TypedTable`](super::TypedTable): a [`Batch`], an [`IndexedBatch`] or a
 /// [`Transaction`].
 pub trait WriteTarget: sealed::Sealed {
     #[doc(hidden)]

@@ -93,7 +93,7 @@ impl<K, V> TypedTable<K, V> {
         (range.lower(), range.upper())
     }
 
-    /// What `new` checked; a table keeps its order.
+    /// The check of `new`, again: a table keeps its order.
     fn is_ordered(&self) -> bool {
         self.table.key_order() == BYTEWISE
     }

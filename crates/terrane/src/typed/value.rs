@@ -4,7 +4,7 @@ use std::borrow::Borrow;
 
 use crate::Result;
 
-/// What can be encoded as a value.
+/// Types that can be encoded as a value.
 pub trait EncodeValue {
     /// Adds the bytes.
     ///
@@ -22,7 +22,7 @@ pub trait EncodeValue {
     fn encode_value(&self, to: &mut Vec<u8>) -> Result<()>;
 }
 
-/// What can be decoded from the bytes of a value.
+/// Types that can be decoded from the bytes of a value.
 ///
 /// ```
 /// use terrane::typed::{DecodeValue, EncodeValue};

@@ -218,7 +218,7 @@ fn compare<'r>(
     }
 }
 
-/// Writes until an error: after one the operation may be there or not once the database was opened anew;
+/// Writes until an error: after one the operation may be there or not once the database was opened again;
 /// until then it is not.
 fn write_some(db: &Db, tables: &[Table], book: &mut Book) {
     let Some(done) = book.read_counter(&tables[0]) else { return };

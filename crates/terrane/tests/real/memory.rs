@@ -21,9 +21,9 @@ const CEILINGS: [(u64, u64, u64); 4] =
     [(16, 4, 80_000), (16, 64, 80_000), (64, 4, 140_800), (64, 64, 140_800)];
 const VALUE_BYTES: usize = 1000;
 const MIB: u64 = 1 << 20;
-/// What the promise allows beside the ceiling.
+/// Memory that the promise allows beside the ceiling.
 const BESIDE: u64 = 24 * MIB;
-/// What a test build may have beyond the promise.
+/// Memory that a test build may take beyond the promise.
 const SLACK: u64 = 8 * MIB;
 
 pub(crate) fn run() -> Outcome {

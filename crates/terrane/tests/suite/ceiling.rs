@@ -219,8 +219,8 @@ fn a_view_keeps_no_writer_out_and_shows_one_moment() {
     assert_eq!(Db::open_view(dir.path().join("none")).unwrap_err().kind(), Kind::NotFound);
 }
 
-/// What a flush has moved into the levels and an iterator still looks at is no part of the write memory, and
-/// counted: the cache has so much less.
+/// An index that a flush has moved into the levels and an iterator still reads is no part of the write
+/// memory, and it is counted: the cache has so much less.
 #[test]
 fn an_index_that_an_iterator_holds_is_counted_apart() {
     let dir = tempfile::tempdir().unwrap();
@@ -254,8 +254,8 @@ fn a_batch_beyond_the_memory_names_the_memory_that_is_enough() {
     put(&dirs[1], &format!("{}MiB", enough.unwrap().0)).unwrap();
 }
 
-/// What an extent says of range deletes is decoded when it is read; it counts as what is cached of it does,
-/// and goes where something else needs the room.
+/// The range deletes of an extent are decoded when it is read. They count as its cached blocks do, and are
+/// evicted when something else needs the room.
 #[test]
 fn range_deletes_that_reads_load_stay_under_the_ceiling() {
     let dir = tempfile::tempdir().unwrap();

@@ -11,8 +11,8 @@ use terrane::cores::{Answer, Cores, Session, Ticket};
 use terrane::{Batch, Durability, Env, Kind, TableOptions};
 use terrane_base::Rng;
 
-/// What each core has served when it is so much together: a request is counted just after its answer was
-/// given.
+/// The requests that each core has served, once their sum is this large: a request is counted just after its
+/// answer was given.
 fn served(cores: &Cores, together: u64) -> Vec<u64> {
     let clock = Env::real().clock;
     for _ in 0..20_000 {

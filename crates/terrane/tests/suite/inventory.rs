@@ -68,8 +68,8 @@ impl Listener for Told {
     }
 }
 
-/// What all jobs wrote without what all jobs removed: the extents of the table. Not one job after the other:
-/// a compaction may remove what a flush that goes on has written already, and end before it.
+/// Outputs of all jobs without the inputs of all jobs: the extents of the table. Not one job after the other:
+/// a compaction may remove an output of a flush that still runs, and end before it.
 fn left(jobs: &[JobEnded]) -> Vec<ExtentId> {
     let mut extents: Vec<ExtentId> =
         jobs.iter().flat_map(|job| &job.written).map(|extent| extent.id).collect();

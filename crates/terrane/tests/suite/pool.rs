@@ -90,7 +90,7 @@ fn rows_in_a_pool_come_back() {
     }
 }
 
-/// What reads segments beside the opening: changes, history, a check by a reader, a checkpoint in files.
+/// Readers of segments beside the opening: changes, history, a check by a reader, a checkpoint in files.
 #[test]
 fn every_reader_of_segments_reads_them_in_a_pool() {
     let dir = tempfile::tempdir().unwrap();
@@ -159,8 +159,8 @@ fn a_full_pool_goes_on_in_files() {
     assert_has(&Db::open_with(&dead, &again).unwrap(), 14_000);
 }
 
-/// What a process that died left of a database with `count` rows in its pool and none in the levels: the
-/// directory, and the bytes of the pool.
+/// Runs a process that dies with `count` rows of its database in the pool and none in the levels. Returns the
+/// directory and the bytes of the pool.
 fn left_in_pool(dir: &Path, count: u32) -> (PathBuf, Vec<u8>) {
     let db = Db::open_with(dir.join("data"), &options(&dir.join("pool"), true)).unwrap();
     db.pause_background();

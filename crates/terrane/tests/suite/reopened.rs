@@ -44,7 +44,7 @@ fn put_all(table: &Table, fill: &str, numbers: std::ops::Range<u32>) {
     numbers.for_each(|number| table.put(key(number), value(fill, number)).unwrap());
 }
 
-/// What a kept handle may say instead of what it saw.
+/// Returns true if a kept handle may return this error in the place of its rows.
 fn is_allowed(error: &Error) -> bool {
     matches!(error.kind(), Kind::Corrupt | Kind::Gone | Kind::NotFound | Kind::Io | Kind::Cancelled)
 }

@@ -122,7 +122,7 @@ fn the_filter_gets_every_batch_once_in_the_order_of_commits() {
     let names: Vec<_> = tables[0].iter().map(|table| (table.name.as_str(), table.from.0)).collect();
     assert_eq!(names, [("default", 1), ("other", 1)]);
     assert_eq!(both(&db).0, "k1=1 k2=2 k3=3 k4=4 k5=5");
-    assert_eq!(db.segments()[0].id.0, 1, "nothing was written anew");
+    assert_eq!(db.segments()[0].id.0, 1, "nothing was rewritten");
     // The filter is not called for batches that are in the levels.
     db.flush().unwrap();
     drop(db);
@@ -144,7 +144,7 @@ fn an_ignored_batch_is_gone_from_all_tables_for_good() {
     let db = filtered(&path, &filter).unwrap();
     let expected = ("k1=1 k3=3 k5=5".to_owned(), "o1=1 o3=3 o5=5".to_owned());
     assert_eq!(both(&db), expected);
-    assert!(db.segments()[0].id.0 > 1, "written anew");
+    assert!(db.segments()[0].id.0 > 1, "rewritten");
     // Numbers go on behind those of what was ignored.
     let last = db.snapshot().seq();
     assert_eq!(last.0, 10);
@@ -304,8 +304,8 @@ fn the_filter_gets_a_prepared_transaction_at_its_commit() {
     assert_eq!(db.prepared(), ["name"], "as if the commit had not come through");
 }
 
-/// What a commit changed is in levels, but not what says that the transaction is not prepared any more:
-/// neither an ignoring filter nor a stop before it brings that back.
+/// The changes of a commit are in levels, but not the record that ends the prepared transaction: neither an
+/// ignoring filter nor a stop before it brings the transaction back.
 #[test]
 fn a_commit_that_is_in_levels_is_not_prepared_again() {
     for decision in [ReplayDecision::Ignore, ReplayDecision::Stop] {

@@ -56,7 +56,7 @@ fn rows(table: &Table) -> Vec<(Vec<u8>, Vec<u8>)> {
     table.iter().map(|row| row.unwrap()).map(|(key, value)| (key.to_vec(), value.to_vec())).collect()
 }
 
-/// What reads of all kinds say of two databases, which have the same rows.
+/// Reads of all kinds return the same of two databases, which have the same rows.
 fn assert_alike(separated: &Db, inline: &Db, keys: u64) {
     let (table, other) = (separated.default_table(), inline.default_table());
     let expected = rows(other);
@@ -112,7 +112,7 @@ fn a_database_with_value_tables_answers_as_one_without() {
     assert_alike(&separated, &inline, 600);
     separated.close().unwrap();
     inline.close().unwrap();
-    // Without the option what is separated stays so until it is written anew; with it what is not goes.
+    // Without the option what is separated stays so until it is rewritten; with it what is not goes.
     (separated, inline) = (open(&paths[0], false), open(&paths[1], true));
     assert_alike(&separated, &inline, 600);
     write_round(&separated, 40, 600);

@@ -1,4 +1,4 @@
-//! What asks for keys alone, or whether there is a row, goes to no separated value.
+//! A read of keys alone, or of whether there is a row, reads no separated value.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, on files of its own")]
 
 use std::path::Path;
@@ -36,14 +36,14 @@ fn cold(path: &Path) -> (Db, Vec<Vec<u8>>) {
     (open(path), (0..KEYS).filter(|number| number % 10 != 0).map(key).collect())
 }
 
-/// What `read` counts on this thread.
+/// The reads that `read` counts on this thread.
 fn counted<T>(read: impl FnOnce() -> T) -> (T, ReadCounters) {
     let before = read_counters();
     let done = read();
     (done, read_counters() - before)
 }
 
-/// What `read` says, which goes to no separated value.
+/// The result of `read`, which reads no separated value.
 #[track_caller]
 fn without_values<T>(read: impl FnOnce() -> T) -> T {
     let (done, read) = counted(read);

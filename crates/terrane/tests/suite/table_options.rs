@@ -15,7 +15,7 @@ fn small() -> Options {
     options
 }
 
-/// Writes every row anew and brings them all into one level; returns what they take.
+/// Rewrites every row and brings them all into one level; returns what they take.
 fn rewrite(db: &Db, table: &Table, stamp: u8) -> u64 {
     (0..ROWS).for_each(|key| table.put(key.to_be_bytes(), [stamp; 1000]).unwrap());
     db.flush().unwrap();

@@ -3,9 +3,9 @@
 //!
 //! `TERRANE_SOAK_SECONDS` runs it for so long; without it each thread does a fixed number of operations.
 //!
-//! What is verified: a value names its key and its version and repeats them to its end; the version is at
-//! least the one that was acknowledged before the read began, and at most the newest one begun when it ended;
-//! a snapshot sees one version for as long as it lives; an iterator that is opened once and moved on now and
+//! Checked facts: a value names its key and its version and repeats them to its end; the version is at least
+//! the one that was acknowledged before the read began, and at most the newest one begun when it ended; a
+//! snapshot sees one version for as long as it lives; an iterator that is opened once and moved on now and
 //! then ends with every key.
 
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a test, which may run for a set time")]

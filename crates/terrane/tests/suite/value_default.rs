@@ -57,7 +57,7 @@ fn values_of_16_kib_are_separated_unless_the_table_or_the_database_says_otherwis
     let off = Options { value_separation_bytes: 0, ..small() };
     let db = Db::open_with(&path, &off).unwrap();
     for name in ["default", "new", "inline"] {
-        assert_eq!(separated(&db, name, LONG), 0, "{name}: written anew, they go back to their keys");
+        assert_eq!(separated(&db, name, LONG), 0, "{name}: rewritten, they go back to their keys");
     }
     db.table("inline").unwrap().set_option("value_separation_bytes", "4096").unwrap();
     db.close().unwrap();

@@ -66,7 +66,7 @@ pub(super) struct Tuning {
     pub(super) block_hash_index: bool,
     /// True if the index and filter blocks of all levels stay in the cache, not only those of level 0.
     pub(super) pins_all: bool,
-    /// Bits of filter per key; 0 is none.
+    /// Bits of filter per key; 0 means no filter.
     pub(super) filter_bits: u32,
     /// Ribbon below level 0 instead of Bloom.
     pub(super) ribbon: bool,

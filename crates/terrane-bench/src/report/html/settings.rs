@@ -1,4 +1,4 @@
-//! What was not measured; engines with versions and settings; the machine; the command and the plan.
+//! Measures that are missing; engines with versions and settings; the machine; the command and the plan.
 
 use super::class;
 use super::markup::Html;

@@ -1,5 +1,5 @@
-//! What a tab completes: commands, the names of tables behind `--table` and `.table`, and keys of the present
-//! table where a command takes one.
+//! Completion by the tab key: of commands, of names of tables behind `--table` and `.table`, and of keys of
+//! the present table where a command takes one.
 
 use rustyline::completion::Completer;
 use rustyline::highlight::Highlighter;
@@ -40,7 +40,7 @@ impl Completion {
         (start, candidates)
     }
 
-    /// Keys that begin with what is typed; none if it is not whole, or they cannot be read.
+    /// Keys that begin with the typed text; none if it is not whole, or they cannot be read.
     fn keys(&self, typed: &str) -> Vec<String> {
         let (Ok(prefix), Ok(table)) = (parse_bytes(typed), self.db.table(&self.table)) else {
             return Vec::new();

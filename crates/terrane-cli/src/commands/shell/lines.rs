@@ -19,7 +19,7 @@ const PROMPT: &str = "terrane> ";
 /// Lines that the history keeps.
 const HISTORY_LINES: usize = 10_000;
 
-/// What a shell reads next.
+/// The next line of a shell.
 pub(super) enum Line {
     /// A line.
     Text(String),

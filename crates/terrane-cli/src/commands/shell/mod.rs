@@ -52,7 +52,7 @@ const COMMANDS: [(&str, bool); 20] = [
 
 /// Commands of the shell itself.
 const OWN: [(&str, &str); 9] = [
-    (".flush", "bring what is in memory into extents"),
+    (".flush", "flush memory into extents"),
     (".help [COMMAND]", "this list, or the help of a command"),
     (".quit", "leave the shell; so does the end of the input"),
     (".refresh", "where another process writes: show what it has committed since"),

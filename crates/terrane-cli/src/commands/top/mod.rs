@@ -82,7 +82,7 @@ fn gone(command: &Top, last: &SharedMetrics) -> Failure {
     Failure::new(Code::NotFound, why)
 }
 
-/// What ends a wait for the next page.
+/// The events that end a wait for the next page.
 struct Waiting {
     keys: Option<Keys>,
     stop: Arc<AtomicBool>,

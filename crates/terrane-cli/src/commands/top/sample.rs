@@ -1,4 +1,4 @@
-//! What two pages of one writer say together: rates, and the latencies of what ended between them.
+//! Rates between two pages of one writer, and the latencies of operations that ended between them.
 
 use terrane::{MetricsPage, PageHistogram, PageTable, SharedMetrics};
 use terrane_base::metrics::HistogramSnapshot;
@@ -6,7 +6,7 @@ use terrane_base::metrics::HistogramSnapshot;
 /// More than any bucket counts: whatever a page says, sums of buckets stay numbers.
 const COUNT_MAX: u64 = 1 << 48;
 
-/// Two pages, the later one with what is known of its writer.
+/// Two pages, the later one with the state of its writer.
 pub(super) struct Sample<'a> {
     pub(super) now: &'a SharedMetrics,
     /// The page before, if it is of the same opening and older.
@@ -27,7 +27,7 @@ pub(super) struct Latency {
     pub(super) max: u64,
 }
 
-/// What tells a page from another one.
+/// The identity of a page: it differs between any two pages.
 pub(super) fn identity(page: &MetricsPage) -> (u32, u64, u64) {
     (page.process, page.number, page.written_micros)
 }
@@ -104,7 +104,7 @@ impl<'a> Sample<'a> {
     }
 }
 
-/// The buckets of a page as those of this version: what is more counts as the last one.
+/// The buckets of a page as those of this version: further ones count as the last one.
 fn snapshot(histogram: &PageHistogram) -> HistogramSnapshot {
     let mut snapshot = HistogramSnapshot::default();
     (snapshot.sum, snapshot.max) = (histogram.sum, histogram.max);

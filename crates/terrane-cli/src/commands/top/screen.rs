@@ -114,7 +114,7 @@ fn memory(sample: &Sample<'_>) -> String {
     )
 }
 
-/// What is said of writers that are held back.
+/// The word for the state of writers that are held back.
 pub(super) fn throttle_state(sample: &Sample<'_>) -> &'static str {
     match sample.rate("writes_paused_micros") {
         _ if sample.number("pressure_permille") >= 1000 => "writers wait for memory",

@@ -25,7 +25,7 @@ impl JobRequest {
     /// Reads a request.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are none, or contradict themselves; `Invalid` if a newer version wrote them.
+    /// `Corrupt` if the bytes are no job, or contradict themselves; `Invalid` if a newer version wrote them.
     pub fn decode(bytes: &[u8]) -> Result<JobRequest> {
         let mut fields = FRAME.open(bytes)?;
         let spec = get_spec_head(&mut fields)?;

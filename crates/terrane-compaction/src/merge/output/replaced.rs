@@ -1,4 +1,4 @@
-//! What an extent of the output takes the place of: the extents of the inputs with keys in its stretch.
+//! The extents that an output extent replaces: those of the inputs with keys in its stretch.
 //!
 //! The stretches of a job's extents are apart and follow each other: each begins where the one before ends,
 //! or behind an extent that was re-linked, and ends in front of the first key that is still to come. All that
@@ -11,7 +11,7 @@ use terrane_storage::Store;
 
 use super::Output;
 
-/// What comes behind an extent that ends.
+/// The next key behind an extent that ends.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::merge) enum Behind<'k> {
     /// This key and greater ones; all less ones were merged.
@@ -76,7 +76,7 @@ impl Output<'_> {
     }
 }
 
-/// What an extent had replaced, by a read of its own. What cannot be read there matters to repair alone.
+/// The extents that an extent had replaced, by a read of its own. An unreadable list matters to repair alone.
 fn replaced_by(meta: &ExtentMeta, store: &dyn Store) -> Vec<Replaced> {
     let read = || {
         let start = meta.index.offset;

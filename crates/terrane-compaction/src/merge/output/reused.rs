@@ -1,4 +1,4 @@
-//! What the output takes undecoded: stored blocks, and whole extents.
+//! Parts that the output takes undecoded: stored blocks, and whole extents.
 
 use std::sync::Arc;
 

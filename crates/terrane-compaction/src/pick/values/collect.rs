@@ -1,8 +1,8 @@
 //! How dead values give their space back.
 //!
-//! What is dead of a value table goes with it, once its live values have moved. To move them late is cheap:
-//! more of them are dead by then. So values move only as far as the value tables would take more than they
-//! may ([`Limits::value_space_permille`]), those of the value tables first that are worth it most
+//! Dead values of a value table are removed with it, once its live values have moved. To move them late is
+//! cheap: more of them are dead by then. So values move only as far as the value tables would take more than
+//! they may ([`Limits::value_space_permille`]), those of the value tables first that are worth it most
 //! ([`worth`]).
 //!
 //! 1. *With other jobs*: a job that hides entries makes their values dead. It expects as many as it can hide,
@@ -14,8 +14,8 @@
 //!    extents of one level that point into the value table with the most dead entries; their keys stay
 //!    in that level. Above the limit it comes before every other job.
 //!
-//! What an entry of an overflow run hides counts as live until both meet in a merge. So the runs are due, as
-//! few as they are, once they may hide values for [`HIDDEN_PERCENT`] of the allowed excess.
+//! A value that an entry of an overflow run hides counts as live until both meet in a merge. So the runs are
+//! due, as few as they are, once they may hide values for [`HIDDEN_PERCENT`] of the allowed excess.
 //!
 //! A job moves values for at most the room that is left below the limit, and for at least
 //! [`MOVED_BYTES_MIN`]. So the value tables take at most the limit, and for the time of a job that much more.

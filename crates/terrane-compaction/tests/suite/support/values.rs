@@ -1,4 +1,4 @@
-//! What extents have: rows, and the values in the value tables of a world.
+//! Content of extents: rows, and the values in the value tables of a world.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;

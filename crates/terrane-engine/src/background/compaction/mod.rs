@@ -235,7 +235,7 @@ impl CompactionJob<'_> {
         let Self { engine, table, spec, .. } = *self;
         engine.count_work(work);
         if work.entries_filtered > 0 {
-            // What was newest in the levels is so no more, and rows of it may be cached.
+            // The newest version in the levels may be another one now, and rows of it may be cached.
             engine.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
             add(&engine.counters.entries_filtered, work.entries_filtered);
         }

@@ -34,10 +34,10 @@ const TICK: Duration = Duration::from_millis(100);
 /// Bytes that writers may bring while a job runs that they do not need.
 const STOP_BYTES: u64 = 1 << 20;
 
-/// What is known of the load of every table.
+/// The load of every table, as far as it is counted.
 #[derive(Default)]
 pub(crate) struct Adaptation {
-    /// What was counted of each table that was ever used.
+    /// Counts of each table that was ever used.
     tables: BTreeMap<TableId, Watched>,
     /// Those whose load changes though nothing is counted: all others are at rest, and write-friendly.
     moving: BTreeSet<TableId>,

@@ -21,8 +21,8 @@ enum Early {
 }
 
 impl Early {
-    /// What gives back most, where writers use `write_bytes`, of which indexes are `index_bytes`. `is_short`:
-    /// memory is; otherwise the journal is only too long.
+    /// The flush that gives back most, where writers use `write_bytes`, of which indexes are `index_bytes`.
+    /// `is_short`: memory is; otherwise the journal is only too long.
     fn of(is_short: bool, index_bytes: u64, write_bytes: u64) -> Early {
         // With many tables the part of indexes that does not grow with records is most of it: the fullest one
         // gives back most for one flush. Segments never come back so while another table is in the oldest.

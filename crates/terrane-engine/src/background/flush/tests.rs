@@ -73,7 +73,7 @@ fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<Told>) {
 /// Another job holds level 1; a flush that was paused comes to the step that needs it, and looks. The thread
 /// that ends the pause, or that gives level 1 up, needs the lock under which the flush looks.
 #[test]
-fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
+fn ending_a_pause_waits_for_no_paused_flush() {
     let (engine, table, clock) = with_level_1();
     let running = Arc::new(engine.new_control());
     let held = engine.claim_step(&table, b"", 1, &running).expect("nothing fails");
@@ -106,7 +106,7 @@ fn who_ends_a_pause_needs_not_wait_for_a_flush_that_it_holds() {
     engine.close().expect("closes");
 }
 
-/// What is looked at within a flush counts it as under way, and slows writers to its pace.
+/// A flush that is observed while it runs counts as running, and slows writers to its pace.
 #[test]
 fn a_flush_that_has_ended_slows_no_writer() {
     let (engine, table, _) = with_level_1();

@@ -1,5 +1,5 @@
-//! History: segments that are live no more, but kept for readers of changes, as long as the rule has room for
-//! them.
+//! History: segments that are no longer live, but kept for readers of changes, as long as the rule has room
+//! for them.
 //!
 //! A segment becomes history by the edit that takes it from the live ones, and leaves it by an edit of its
 //! own; its file is reused or removed only then. What is history is one stretch of commits that ends where
@@ -18,7 +18,7 @@ use terrane_levels::directory::JOURNAL;
 
 use crate::shared::Shared;
 
-/// What one edit does to history.
+/// The changes of one edit to history.
 #[derive(Debug, Default)]
 pub(crate) struct HistoryPlan {
     /// Files of the oldest segments, which go.

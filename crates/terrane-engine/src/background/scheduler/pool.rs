@@ -23,7 +23,7 @@ pub(crate) struct Scheduler {
     spawn: Arc<dyn Spawn>,
     pub(super) schedule: Mutex<Schedule>,
     changed: Condvar,
-    /// What the tables are used for. Held by the worker that decides; taken before `schedule`.
+    /// The loads of the tables. Held by the worker that decides; taken before `schedule`.
     pub(super) adaptation: Mutex<Adaptation>,
     /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
     signals: AtomicU64,
@@ -133,7 +133,7 @@ impl Scheduler {
     /// Waits until `done` says so, looking again after every change, under the lock: for what `done` changes.
     ///
     /// # Errors
-    /// What `done` returns, or `Cancelled` when the pool closes first.
+    /// The error of `done`, or `Cancelled` when the pool closes first.
     pub(crate) fn wait_until(&self, mut done: impl FnMut(&mut Schedule) -> Result<bool>) -> Result<()> {
         let mut schedule = self.schedule.lock();
         loop {

@@ -16,11 +16,11 @@ use crate::observe::job_kind::{JobKind, JobKinds};
 #[derive(Clone)]
 pub(crate) struct Running {
     pub(super) id: u64,
-    /// What it does.
+    /// Its kind.
     pub(crate) kind: JobKind,
     /// The table it works on.
     pub(crate) table: Option<TableId>,
-    /// What it holds of the table's levels, if it is a compaction.
+    /// Its claim on the table's levels, if it is a compaction.
     pub(super) claim: Option<ClaimId>,
     /// True if a caller asked for this compaction.
     pub(crate) is_manual: bool,
@@ -39,9 +39,9 @@ pub(crate) struct Schedule {
     /// changed. No other job begins meanwhile, so that it has the claims of all jobs that run. With any other
     /// copy a caller only asks.
     pub(crate) decides: bool,
-    /// What runs now.
+    /// The running jobs.
     pub(crate) running: Vec<Running>,
-    /// What running work holds of the levels.
+    /// The claims of running jobs on the levels.
     pub(crate) claims: Claims,
     /// Where in each level the next job looks first.
     pub(crate) cursors: Cursors,

@@ -85,7 +85,7 @@ impl WritePath {
 
     fn open_files(&self, files: &[IngestFile], options: IngestOptions) -> Result<Vec<ExternalFile>> {
         if files.is_empty() {
-            return Err(Error::invalid("no file to take in"));
+            return Err(Error::invalid("no file to ingest: name one or more"));
         }
         let opened = files.iter().map(|file| {
             if file.table.is_dropped() {

@@ -33,7 +33,7 @@ pub struct BackupOptions {
     /// Flush memory first: the backup then has a small journal, and opens faster. Off by default: the journal
     /// is copied.
     pub flush: bool,
-    /// Ceiling for what is copied, in bytes per second; 0, the default, is none.
+    /// Ceiling for what is copied, in bytes per second; 0, the default, means no ceiling.
     pub bytes_per_second: u64,
     /// Read and verify objects of older backups, and copy damaged ones again. Off by default.
     pub recheck: bool,

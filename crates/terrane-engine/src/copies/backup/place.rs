@@ -21,7 +21,7 @@ const UNFINISHED: &str = ".unfinished";
 
 /// Keeps objects under names `FOLDER/NAME`.
 ///
-/// What an implementer guarantees:
+/// An implementer guarantees:
 /// 1. An object that is found is the whole one of some [`BackupPlace::put`] that was called, whatever
 ///    crashed.
 /// 2. After [`BackupPlace::settle`] returned, everything that was put and deleted before survives the loss of

@@ -41,7 +41,7 @@ pub trait Parts: Send + Sync + Debug {
     fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts>;
 }
 
-/// What an opening asks of [`Parts::open`].
+/// The request of an opening to [`Parts::open`].
 #[derive(Debug)]
 pub struct PartsRequest<'a> {
     /// The doors.
@@ -57,7 +57,7 @@ pub struct PartsRequest<'a> {
     pub must_be_new: bool,
 }
 
-/// What [`Parts::open`] returns.
+/// The result of [`Parts::open`].
 pub struct OpenedParts {
     /// The manifest, whose one writer this is.
     pub manifest: Arc<Manifest>,
@@ -124,7 +124,7 @@ pub(crate) fn refuse_reading_options(options: &Options) -> Result<()> {
     refuse_options(&Options { read_only: false, ..options.clone() })
 }
 
-/// What an opening for reading goes on with.
+/// The state with which an opening for reading goes on.
 pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions, way: Way<'_>) -> Result<Opened> {
     let state = parts.manifest.set_orders(&functions.orders)?;
     let lock = parts.lock.lock().take();

@@ -17,7 +17,7 @@ use crate::segment_files::lost;
 /// The store of extents, and what comes with one that lies elsewhere.
 pub(super) struct Elsewhere {
     pub(super) store: Arc<dyn Store>,
-    /// What is done now and then while it is open.
+    /// Work at intervals while it is open.
     pub(super) upkeep: Option<Watch>,
     /// Makes the compactor that runs jobs in the place of the one of this process.
     pub(super) compactor: Option<MakeCompactor>,

@@ -79,7 +79,7 @@ impl Recovery<'_> {
             ops.push(EditOp::AddSegment(spec));
             ops.push(EditOp::SealSegment { id: spec.id, seal });
         }
-        // Void marks go with the oldest segment, but the new segments have the same marks.
+        // Void marks are removed when the oldest segment is; the new segments need the same marks.
         ops.extend(self.state.void_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         self.manifest.append(&Edit { ops })?;
         let state = State::clone(&self.manifest.state());

@@ -1,4 +1,4 @@
-//! What the conflict window holds, in bytes, and the walk that recounts it.
+//! Bytes that the conflict window holds, and the walk that recounts them.
 
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;

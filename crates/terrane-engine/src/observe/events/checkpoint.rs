@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use terrane_base::SeqNo;
 
-/// What a checkpoint is made of.
+/// The parts of a checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Checkpoint {

@@ -34,7 +34,7 @@ const QUEUE_MAX: usize = 4096;
 pub struct JobBegan {
     /// Name of the table.
     pub table: String,
-    /// What it does: flush, compact or adapt.
+    /// Its kind: flush, compact or adapt.
     pub work: JobKind,
     /// Number of the job: each has its own, from 1, in the order in which they begin.
     pub id: u64,
@@ -51,7 +51,7 @@ pub struct JobBegan {
 pub struct JobEnded {
     /// Name of the table.
     pub table: String,
-    /// What it does: flush, compact or adapt.
+    /// Its kind: flush, compact or adapt.
     pub work: JobKind,
     /// Number of the job, as at its beginning.
     pub id: u64,
@@ -75,7 +75,7 @@ pub struct JobEnded {
     pub written: Vec<ExtentSummary>,
     /// Extents that it only moved to another level, as they are there.
     pub moved: Vec<ExtentSummary>,
-    /// What a flush brought out of memory, if it came to its end.
+    /// The records that a flush moved out of memory, if it came to its end.
     pub flushed: Option<Flushed>,
     /// Why it did not come to its end; `Cancelled` is no failure.
     pub error: Option<Error>,
@@ -83,7 +83,7 @@ pub struct JobEnded {
     pub cancelled: Option<CancelCause>,
 }
 
-/// What a flush brought out of memory.
+/// The records that a flush moved out of memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Flushed {
@@ -97,7 +97,7 @@ pub struct Flushed {
     pub seq_max: SeqNo,
 }
 
-/// A memtable that takes no more records.
+/// A memtable that accepts no further records.
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct MemtableFrozen {
@@ -111,7 +111,7 @@ pub struct MemtableFrozen {
     pub first_seq: SeqNo,
 }
 
-/// What holds writers back.
+/// The reason why writers are held back.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum StallCause {
@@ -125,7 +125,7 @@ pub enum StallCause {
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct StallBegan {
-    /// What held back the first of them.
+    /// The reason why the first of them was held back.
     pub cause: StallCause,
     /// How far the background is behind.
     pub pressure: f64,
@@ -163,7 +163,7 @@ pub trait Listener: Send + Sync {
     fn flush_began(&self, _job: &JobBegan) {}
     /// A flush has ended.
     fn flush_ended(&self, _job: &JobEnded) {}
-    /// A memtable takes no more records: it waits to be flushed.
+    /// A memtable accepts no further records: it waits to be flushed.
     fn memtable_frozen(&self, _memtable: &MemtableFrozen) {}
     /// A compaction begins.
     fn compaction_began(&self, _job: &JobBegan) {}
@@ -333,7 +333,7 @@ impl Events {
         }
     }
 
-    /// Takes no more events, and waits until listeners got those in the queue, unless a listener itself
+    /// Accepts no further events, and waits until listeners got those in the queue, unless a listener itself
     /// closes.
     pub(crate) fn close(&self, instance: u64) {
         self.queue.lock().is_closing = true;

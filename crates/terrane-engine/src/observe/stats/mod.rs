@@ -34,7 +34,7 @@ macro_rules! numbers {
         #[derive(Debug, Default)]
         pub(crate) struct Counters { $( pub(crate) $name: AtomicU64, )* }
 
-        /// What the engine counted since it was opened.
+        /// Counts of the engine since it was opened.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct Stats {
@@ -95,7 +95,7 @@ numbers! {
     compactions, counter, "jobs", "Compaction jobs committed.";
     compactions_elsewhere, counter, "jobs", "Compaction jobs that workers on other machines did; among the jobs committed.";
     compactions_fallen_back, counter, "jobs", "Compaction jobs that were offered to workers, and done here because none did them.";
-    compaction_attempts_lost, counter, "attempts", "Attempts of workers at compaction jobs that came to no result.";
+    compaction_attempts_lost, counter, "attempts", "Attempts of workers at compaction jobs that ended without a result.";
     compaction_bytes_read, counter, "bytes", "Bytes that compaction jobs read.";
     compaction_bytes_written, counter, "bytes", "Bytes that compaction jobs wrote.";
     bytes_reused, counter, "bytes", "Bytes that flush and compaction took over undecoded: re-linked extents, copied blocks.";
@@ -109,7 +109,7 @@ numbers! {
     extents_dropped, counter, "extents", "Extents dropped whole because they lay within a range that was given up.";
     entries_expired, counter, "entries", "Entries that flush and compaction dropped, or turned to deletes, because they had expired.";
     entries_filtered, counter, "rows", "Rows that compaction filters took out or changed.";
-    adaptive_switches, counter, "switches", "Times that the tree of a table began or ceased to be kept for reads alone.";
+    adaptive_switches, counter, "switches", "Times that a table entered or left read-heavy mode.";
     adaptive_flushes, counter, "flushes", "Flushes asked for because a table is mostly read.";
     scan_flushes, counter, "flushes", "Flushes asked for because scans stepped over more versions in memory than are there.";
     adaptive_jobs, counter, "jobs", "Compaction jobs that only gave reads fewer sorted runs; among the jobs committed.";
@@ -128,9 +128,9 @@ numbers! {
     segments_kept, counter, "segments", "Of these, segments that became history for readers of changes.";
     history_segments, gauge, "segments", "Segments that are history now.";
     history_bytes, gauge, "bytes", "Bytes of their files.";
-    batches_told, counter, "batches", "Batches that readers of changes were given.";
+    batches_read_as_changes, counter, "batches", "Batches delivered to readers of changes.";
     cache_bytes, gauge, "bytes", "Memory of cached blocks, index blocks, filters and range deletes now.";
-    cache_books_bytes, gauge, "bytes", "Memory of the cache itself, whatever it holds: its shards and counters. No part of cache_bytes.";
+    cache_accounting_bytes, gauge, "bytes", "Memory of the cache's own structures, such as shards and counters; not part of cache_bytes.";
     blocks_replaced, counter, "blocks", "Blocks written by flush and compaction that took the place of cached ones.";
     cache_misses, counter, "blocks", "Blocks, index blocks and filters read from the store.";
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";

@@ -5,7 +5,7 @@ use terrane_base::metrics::{HistogramSnapshot, Metric};
 
 use crate::observe::stats::{HISTOGRAMS, NUMBERS, TableStats};
 
-/// What a metric said.
+/// The value of a metric.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricValue {
     /// Of a counter or a gauge.
@@ -30,7 +30,7 @@ impl MetricValue {
 pub struct Sample {
     /// The row of the table of metrics.
     pub metric: &'static Metric,
-    /// What it said.
+    /// Its value.
     pub value: MetricValue,
 }
 
@@ -44,7 +44,7 @@ pub struct TableStatistics {
 }
 
 impl TableStatistics {
-    /// What the metric of this name said.
+    /// The value of the metric of this name.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<MetricValue> {
         find(&self.samples, name)
@@ -63,7 +63,7 @@ pub struct Statistics {
 }
 
 impl Statistics {
-    /// What the metric of this name said of the whole database.
+    /// The value of the metric of this name for the whole database.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<MetricValue> {
         find(&self.samples, name)

@@ -12,7 +12,7 @@ macro_rules! table_numbers {
         #[derive(Debug, Default)]
         pub(crate) struct TableCounters { $( pub(crate) $name: AtomicU64, )* }
 
-        /// What there is to say of one table now, and what was counted of it since the database was opened.
+        /// State of one table now, and its counts since the database was opened.
         #[derive(Clone, Debug, Default, PartialEq, Eq)]
         #[non_exhaustive]
         pub struct TableStats {
@@ -48,16 +48,16 @@ table_numbers! {
     table_stored_bytes, gauge, "bytes", "Stored bytes of these extents, and of the value tables.";
     table_value_tables, gauge, "value tables", "Value tables, which have the values that were separated.";
     table_value_bytes, gauge, "bytes", "Stored bytes of value tables.";
-    table_value_live_bytes, gauge, "bytes", "Of these bytes, those that live values need, by their number.";
-    table_value_dead_permille, gauge, "thousandths", "Values in value tables that no entry points to any more, by all in them.";
-    table_value_space_permille, gauge, "thousandths", "Stored bytes of value tables by those that live values take of them; 0 without value tables.";
+    table_value_live_bytes, gauge, "bytes", "Estimated bytes of live values in value tables, by the share of live values.";
+    table_value_dead_permille, gauge, "thousandths", "Dead values of value tables, to which no entry points, over all their values.";
+    table_value_space_permille, gauge, "thousandths", "Stored bytes of value tables over the bytes of their live values; 0 without value tables.";
     table_value_space_max_permille, gauge, "thousandths", "The ceiling of that, above which dead values are collected; 0 is none.";
-    table_space_permille, gauge, "thousandths", "Stored bytes by those of the largest level without what is deleted, and of live values: at most so much space is taken by what newer versions hide.";
+    table_space_permille, gauge, "thousandths", "Upper bound of the space amplification: stored bytes over the live bytes of the largest level and of live values.";
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";
     table_range_deletes, gauge, "fragments", "Range deletes in memory and fragments of them in extents.";
     table_versions_skipped_max, gauge, "versions", "The most deleted, expired or hidden versions that one placement or step of a scan passed by; of scans backward, keys.";
-    table_backlog_permille, gauge, "thousandths", "How far the levels are behind, from where writers of the table begin to be slowed (0) to the end (1000) and beyond.";
+    table_backlog_permille, gauge, "thousandths", "Compaction debt of the table: 0 where its writers begin to be slowed, 1000 at the limit; it may be larger.";
     table_write_rate, gauge, "bytes per second", "Rate that the backlog of the table allows to its writers; 0 is any.";
     table_writes_paused_micros, counter, "microseconds", "Time writers were held back because of the backlog of the table.";
     table_flushes, counter, "generations", "Generations of the global index merged into the levels of the table.";

@@ -8,11 +8,11 @@ use terrane_base::sync::thread_number;
 /// Cells over which threads are spread; a power of two.
 const CELLS: usize = 64;
 
-/// What was committed since the open.
+/// Counts of commits since the open.
 #[derive(Debug)]
 pub(crate) struct Written(Box<[CachePadded<Cell>]>);
 
-/// What the threads of one cell committed.
+/// Counts of the commits of the threads of one cell.
 #[derive(Debug, Default)]
 struct Cell {
     batches: AtomicU64,

@@ -25,7 +25,7 @@ pub(crate) struct Missing {
     pub(crate) hash: u64,
     /// The sorted run it has come to.
     pub(crate) run: usize,
-    /// What it lacks there.
+    /// The missing part there.
     pub(crate) need: Need,
 }
 

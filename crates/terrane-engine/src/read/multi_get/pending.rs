@@ -36,7 +36,7 @@ impl Open {
 /// The keys that memory does not answer.
 #[derive(Default)]
 pub(super) struct Rest {
-    /// What they lack must be fetched.
+    /// The missing parts, which must be fetched.
     pub(super) missing: Vec<Missing>,
     /// Those whose values must be fetched.
     pub(super) values: Vec<MissingValue>,

@@ -10,7 +10,7 @@ pub struct Values {
     distinct: Distinct,
 }
 
-/// Which of the keys are looked up. In here because its memory is used again, too.
+/// The distinct keys of a call. Kept with the call's buffers, so that its memory is reused.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distinct {
     /// The first of each set of equal keys, in order, by index, and its hash.

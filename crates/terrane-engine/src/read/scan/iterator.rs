@@ -130,7 +130,7 @@ impl Shared {
         }
     }
 
-    /// What opens the sources of a scan.
+    /// Opens the sources of a scan.
     fn opener(&self) -> Opener<'_> {
         Opener { cache: &self.cache, read_ahead_bytes: self.options.read_ahead_bytes }
     }
@@ -294,7 +294,7 @@ struct Ends {
 pub type Row = (Vec<u8>, Vec<u8>);
 
 impl RangeIter {
-    /// What its sources are taken from.
+    /// The view that its sources are taken from.
     pub(crate) fn view(&self) -> &Arc<ReadView> {
         &self.view
     }

@@ -33,7 +33,7 @@ pub(crate) enum Ranges {
     Level(Arc<Level>, SeqNo, Arc<Cache>),
 }
 
-/// What one source says of a key.
+/// The state of a key in one source.
 enum Word {
     /// Hidden from here to before there, by this number.
     Hidden(Vec<u8>, Vec<u8>, SeqNo),
@@ -148,7 +148,7 @@ impl Region {
     }
 }
 
-/// What to do at an entry.
+/// The next step at an entry.
 enum Step {
     Show,
     /// It is hidden, and older versions of its key are too.
@@ -209,7 +209,7 @@ impl RangeTombstoneIter {
         }
     }
 
-    /// What to do where the source stands.
+    /// The next step at the position of the source.
     fn step(&mut self) -> Result<Step> {
         let Some(entry) = self.inner.entry() else { return Ok(Step::Show) };
         let seq = entry.seq_kind.seq();

@@ -41,7 +41,7 @@ pub(crate) struct ValueGroups {
 }
 
 impl ValueGroups {
-    /// What marks ranges of a table, for a scan of this tree; `None` if there is nothing to count.
+    /// Marks ranges of a table, for a scan of this tree; `None` if there is nothing to count.
     pub(crate) fn of(table: &Table, tree: &Metasnapshot) -> Option<Box<Self>> {
         if tree.values.is_empty() {
             return None;

@@ -33,7 +33,7 @@ const BYTES_AHEAD_MIN: u64 = 64 << 10;
 /// its decompression; more of them at once make neither cheaper.
 const BYTES_AHEAD_DIVISOR: u64 = 2;
 
-/// What a scan follows pointers with.
+/// The state with which a scan follows pointers.
 #[derive(Debug)]
 pub(crate) struct ScanValues {
     tree: Arc<Metasnapshot>,
@@ -63,7 +63,7 @@ impl ScanValues {
         })
     }
 
-    /// The scan was placed anew.
+    /// The scan was placed again.
     pub(super) fn restart(&mut self) {
         self.rows_ahead = ROWS_AHEAD_MIN;
         self.bytes_told = 0;

@@ -65,7 +65,7 @@ pub struct Scan<C> {
     /// Bytes in front of the value of the cursor's entry.
     prefix: usize,
     meaning: Meaning,
-    /// What pointers are followed with; `None` where there are none.
+    /// Follows pointers to values; `None` if there are no pointers.
     separated: Option<ScanValues>,
     /// True if separated values are left where they are until they are asked for.
     leaves_values: bool,
@@ -76,7 +76,7 @@ pub struct Scan<C> {
 /// The key and value at a position, if there are any.
 type SeenRow<'r> = Option<(&'r [u8], &'r [u8])>;
 
-/// What the records mean to the scan.
+/// The meaning of the records for the scan.
 #[derive(Debug)]
 struct Meaning {
     semantics: Arc<TableSemantics>,

@@ -72,7 +72,7 @@ impl Hold {
         true
     }
 
-    /// Notes anew what the scan holds.
+    /// Notes again what the scan holds.
     pub fn note(&mut self, table: &Table, scan: &RenewableScan) {
         let held = Held::new(table.id, scan.view(), None);
         let before = self.number;

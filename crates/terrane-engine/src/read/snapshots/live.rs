@@ -17,7 +17,7 @@ use crate::table::read_view::ReadView;
 pub struct LiveReader {
     /// Its number; no other reader of the opened database has or had it.
     pub id: u64,
-    /// What it is, what its maker calls it, and the call that made it.
+    /// Its kind, the label of its maker, and the call that made it.
     pub origin: Origin,
     /// How long ago it was made or refreshed. Without the option `reader_age_max_ms` that of a scan counts
     /// from the last turn of the background before, as a rule a tenth of a second at most.
@@ -40,7 +40,7 @@ pub struct LiveReader {
     pub is_expired: bool,
 }
 
-/// What an entry holds, apart from the list.
+/// The content of an entry, apart from the list.
 struct Copy {
     id: u64,
     origin: Origin,
@@ -98,7 +98,7 @@ fn flushed_bytes(table: Option<&Arc<Table>>, view: &ReadView) -> u64 {
 }
 
 impl Shared {
-    /// What reads at a moment of the past now, oldest first.
+    /// Readers that read at a moment of the past now, oldest first.
     #[must_use]
     pub fn live_readers(&self) -> Vec<LiveReader> {
         self.oldest_readers(usize::MAX)

@@ -15,7 +15,7 @@ pub struct Snapshot {
     since: Since,
     /// How old it may get; `None` is any.
     age_max: Option<Duration>,
-    /// What the snapshot sees must not be closed under it in memory.
+    /// The data that the snapshot sees must not be closed under it in memory.
     shared: SharedRef,
 }
 
@@ -46,7 +46,7 @@ impl Snapshot {
         self.since = self.shared.renew_reader(self.slot, self.kind, self.since);
     }
 
-    /// What the snapshot is of.
+    /// The database of the snapshot.
     #[must_use]
     pub fn shared(&self) -> &Shared {
         &self.shared
@@ -64,7 +64,7 @@ impl Snapshot {
         self.since.seq
     }
 
-    /// What it sees, and since when.
+    /// The moment that it sees, and since when.
     pub(crate) fn since(&self) -> Since {
         self.since
     }

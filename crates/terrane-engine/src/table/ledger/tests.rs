@@ -102,7 +102,7 @@ fn the_flushed_number_lies_below_all_that_stays() {
 }
 
 #[test]
-fn who_owes_nothing_may_go() {
+fn a_memtable_without_records_may_be_dropped() {
     let (engine, table) = open();
     // Numbers of another table, or none: the memtable has no record.
     let other = engine.create_table("other", &[]).expect("is made");

@@ -84,8 +84,7 @@ fn open_at(disk: &MemDisk, path: &str, journal: JournalMode) -> Arc<Engine> {
     Engine::open_on(Arc::new(disk.clone()), Path::new(path), &options, Env::real()).expect("opens")
 }
 
-/// What the manifest says of the default table. An edit that names the table makes a new one, even if it says
-/// the same.
+/// The default table in the manifest. An edit that names the table makes a new one, even if it says the same.
 fn listed(engine: &Engine) -> Arc<terrane_levels::Table> {
     engine.manifest.state().tables[&TableId::DEFAULT].clone()
 }
@@ -240,7 +239,7 @@ fn other_tables_go_on_and_no_segment_is_trimmed() {
 }
 
 #[test]
-fn writers_are_told_once_memory_is_full() {
+fn writers_fail_with_the_reason_once_memory_is_full() {
     let disk = MemDisk::new();
     let (engine, table) = filled(&disk);
     settle(&engine, &table);

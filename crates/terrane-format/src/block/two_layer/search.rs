@@ -34,7 +34,7 @@ const WALK_LINES: usize = 8;
 /// Bytes from the start of an entry in which number and key lie where they are compared in words.
 const FRONT_BYTES: usize = 32;
 
-/// What a check in words has found: a number and where its value lies, another key, or nothing.
+/// The result of a check in words: a number and where its value lies, another key, or nothing.
 enum Checked {
     Value(SeqKind, Range<usize>),
     Other,
@@ -194,7 +194,7 @@ impl TwoLayerBlock<'_> {
         is_it.then(|| parts.value_at..parts.end()).and_then(|value| self.within(found, value))
     }
 
-    /// What was located, if the value lies within the entries: its length is read from the bytes.
+    /// The located entry, if the value lies within the entries: its length is read from the bytes.
     #[inline(always)]
     fn within(self, found: SeqKind, value: Range<usize>) -> Option<(SeqKind, Range<usize>)> {
         (value.end <= self.layout.entries_end).then_some((found, value))

@@ -27,8 +27,8 @@ fn resident(path: &Path) -> u64 {
     rss.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// What is resident of the segment that is ready, behind a load of values of this length; with `trims` its
-/// file was used before.
+/// Resident bytes of the segment that is ready, behind a load of values of this length; with `trims` its file
+/// was used before.
 fn resident_behind(value_bytes: usize, trims: bool) -> u64 {
     let dir = tempfile::tempdir().expect("a directory");
     let bytes = 1 << 20;

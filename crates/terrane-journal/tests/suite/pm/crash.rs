@@ -23,7 +23,7 @@ const IMAGES: u64 = 3;
 
 type Pair = (Vec<u8>, Vec<u8>);
 
-/// What was asked of the journal.
+/// The requests to the journal.
 #[derive(Clone, Debug, Default)]
 struct Model {
     /// The record of each number that was given.
@@ -47,7 +47,7 @@ impl Model {
         }
     }
 
-    /// What recovery found must be the acknowledged batches, and perhaps the pending one.
+    /// Recovery must find the acknowledged batches, and perhaps the pending one.
     fn check(&self, last: u64, found: &[Row]) -> Result<(), String> {
         let whole = self.acknowledged() + self.pending.len() as u64;
         if last != self.acknowledged() && last != whole {
@@ -65,7 +65,7 @@ impl Model {
     }
 }
 
-/// What an opening finds in an image: the last number and the records.
+/// Opens an image and returns the last number and the records.
 fn recover(image: &[u8], listed: &[ListedSegment]) -> Result<(u64, Vec<Row>), String> {
     let text = |error: terrane_base::Error| error.to_string();
     let disk = disk_on(Shadowed::with_content(image), false).map_err(text)?;
@@ -73,7 +73,7 @@ fn recover(image: &[u8], listed: &[ListedSegment]) -> Result<(u64, Vec<Row>), St
     Ok((replayed.last_seq.0, rows))
 }
 
-/// What the cuts of a run found.
+/// The findings of the cuts of a run.
 #[derive(Debug, Default)]
 struct Findings {
     images: u64,
@@ -204,7 +204,7 @@ fn every_commit_survives_a_cut_anywhere() {
     assert!(images > sequences * 100, "{images} images of {sequences} sequences");
 }
 
-/// What the look above finds where a step is missing or in the wrong place.
+/// The findings of the look above where a step is missing or in the wrong place.
 fn found_with(omitted: Omitted, frees_first: bool, seed: u64) -> Vec<String> {
     let mut rng = Rng::new(seed);
     let mut run = Arc::new(Run::new(omitted, frees_first));

@@ -182,7 +182,7 @@ fn damaged_words_hide_no_segment() {
     assert_eq!(salvaged(&damaged).0, rows);
 }
 
-/// What a repair refuses, and what it says of a pool that is cut.
+/// Pools that a repair refuses, and its text about a pool that is cut.
 #[test]
 fn a_pool_that_a_repair_cannot_read_is_refused_by_name() {
     let dir = tempfile::tempdir().unwrap();

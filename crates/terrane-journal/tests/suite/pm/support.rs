@@ -65,7 +65,7 @@ pub(crate) fn stepped() -> Env {
     Env { spawn: Arc::new(SteppedSpawn::default()), ..Env::real() }
 }
 
-/// What is left out of the journal's own steps; the allocator's stay.
+/// The omitted step of the journal's own ones; the allocator's stay.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Omitted {
     Nothing,

@@ -1,5 +1,5 @@
 //! Removes files whose objects are gone, the first one first, and copies what lives in a first file to the
-//! end when most of what the files have is needed no more.
+//! end when most records of the files are no longer needed.
 //!
 //! A deletion lies behind the creation that it ends, so a first file can go once it has no object: what later
 //! files say of its objects says nothing any more. The removal is durable before the next one, so that no

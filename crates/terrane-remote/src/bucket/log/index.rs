@@ -157,7 +157,7 @@ impl Index {
             .filter(|(number, _)| *number != written)
     }
 
-    /// Returns true if most of what the files have is needed no more, but for `slack`.
+    /// Returns true if most of what the files have is no longer needed, but for `slack`.
     pub(super) fn is_wasteful(&self, slack: u64) -> bool {
         let (bytes, live) =
             self.files.values().fold((0, 0), |(bytes, live), used| (bytes + used.bytes, live + used.live));

@@ -51,8 +51,8 @@ pub struct LogSettings {
     /// Bytes of a file; one with a longer object has more. Default 64 MiB.
     pub file_bytes: u64,
     /// Most objects: a further one is refused as `Full`, unless it is short: with a short one a writer takes
-    /// over, and trims. From half of them on writers are asked to trim all that is needed no more. Each takes
-    /// about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
+    /// over, and trims. From half of them on writers are asked to trim all that is no longer needed. Each
+    /// takes about 150 bytes of memory. Default 3,900,000, which is also the most for one folder.
     pub objects_max: usize,
 }
 
@@ -76,9 +76,10 @@ impl LogSettings {
 
     fn check(&self) -> Result<()> {
         if !(4096..=1 << 40).contains(&self.file_bytes) || self.objects_max == 0 {
-            return Err(Error::invalid(
-                "settings of a log: files of 4 KiB to 1 TiB, and one object at least",
-            ));
+            return Err(Error::invalid(format!(
+                "settings of an object log: file_bytes={} or objects_max={} is out of range: 4 KiB to 1 TiB, and 1 or more",
+                self.file_bytes, self.objects_max
+            )));
         }
         Ok(())
     }
@@ -107,7 +108,7 @@ struct Shared {
     is_full: AtomicBool,
     /// What the writer's `failed` says, for a look that must not wait for a group.
     has_failed: AtomicBool,
-    /// What an operator should know and no caller gets as its error.
+    /// A trouble that an operator should know and that no caller gets as its error.
     trouble: Mutex<Option<Error>>,
     _lock: Box<dyn DiskLock>,
 }
@@ -359,7 +360,7 @@ mod tests {
         assert!(FOLDER_OBJECTS_MAX + short < most, "with all that are short a list has them");
     }
 
-    /// What follows from it comes each second, and would hide it.
+    /// Later troubles that follow from it come each second, and would hide it.
     #[test]
     fn the_first_trouble_is_kept_until_it_is_taken() {
         let log =

@@ -40,7 +40,7 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
     if let Some((header, end)) = before {
         go_on(&*disk, dir, &header, &end, settings, &mut writer)?;
         // Near the end of a file it is unknown whether there is space for the next one. If there is none,
-        // what is needed no more has to go before a writer creates anything.
+        // what is no longer needed has to go before a writer creates anything.
         is_full = !writer.has_room(2 * settings.reserved_bytes(), 0);
     }
     let url = format!("log://{}", dir.display());

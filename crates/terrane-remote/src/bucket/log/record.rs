@@ -33,7 +33,7 @@ pub(super) struct FileHeader {
     pub(super) number: u64,
     /// The number of the first record.
     pub(super) first: u64,
-    /// What the first record has as its parent.
+    /// The parent of the first record.
     pub(super) parent: u64,
 }
 
@@ -79,7 +79,7 @@ impl FileHeader {
     }
 }
 
-/// What a record says.
+/// The kind of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     /// An object was created.
@@ -121,7 +121,7 @@ pub(super) struct Found {
     pub(super) header: Header,
     /// The object; empty for a deletion.
     pub(super) name: String,
-    /// What the next record has as its parent.
+    /// The parent of the next record.
     pub(super) hash: u64,
 }
 
@@ -149,7 +149,7 @@ impl Header {
     }
 }
 
-/// What the next record has as its parent, behind one with this header and name.
+/// The parent of the next record, behind one with this header and name.
 pub(super) fn hash(front: &[u8]) -> u64 {
     object_hash(front) as u64
 }
@@ -164,7 +164,7 @@ pub(super) fn name_bytes(bytes: &[u8; HEADER_BYTES]) -> usize {
     usize::from(u16::from_le_bytes([bytes[56], bytes[57]]))
 }
 
-/// The record whose header and name are `front`; `None` if these bytes are none.
+/// The record whose header and name are `front`; `None` if these bytes are no record.
 pub(super) fn decode(front: &[u8]) -> Option<Found> {
     let (header, name) = front.split_at_checked(HEADER_BYTES)?;
     let is_whole = crc32c::crc32c(&front[4..]) == u32_at(front, 0) && header[59..].iter().all(|b| *b == 0);
@@ -214,7 +214,7 @@ pub(super) fn decode_names(mut bytes: &[u8]) -> Result<Vec<&str>> {
             Some((std::str::from_utf8(name).ok()?, rest))
         });
         let Some((name, rest)) = name.filter(|(name, _)| names::check(name).is_ok()) else {
-            return Err(Error::corrupt("a deletion whose names are none"));
+            return Err(Error::corrupt("the record of a deletion holds an invalid name of an object"));
         };
         names.push(name);
         bytes = rest;
@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_writer_writes_is_no_record() {
+    fn records_that_no_writer_makes_are_refused() {
         let mark = Header { tag: Tag::Delete, len: 0, checksum: 0, ..header() };
         assert_eq!(decode(&mark.encode("")).expect("a mark deletes nothing").header, mark);
         for (wrong, name) in [

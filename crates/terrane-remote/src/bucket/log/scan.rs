@@ -25,7 +25,7 @@ pub(super) struct End {
     pub(super) at: u64,
     /// Its number.
     pub(super) next: u64,
-    /// What it has as its parent.
+    /// Its parent.
     pub(super) parent: u64,
     /// From here on no mark says that records were durable.
     pub(super) unsure_from: u64,

@@ -23,7 +23,7 @@ pub(super) const NAMES_MAX: usize = 1000;
 /// because a writer can trim only behind its fence. One with bytes of a commit is longer.
 const SHORT_BYTES: u64 = 128;
 
-/// What is to be done.
+/// The change to write.
 pub(super) enum Change {
     Create {
         name: String,

@@ -1,4 +1,4 @@
-//! What a file of a deployment says, and what is refused of it.
+//! Content of a file of a deployment, and the errors of wrong files.
 
 use super::*;
 

@@ -166,7 +166,7 @@ async fn streamed(client: &Client<StorageServer<Hostile>>) -> terrane_base::Resu
     creations.end(kind, &text);
     assert!(creations.push("db/d", &[Bytes::from_static(b"x")], 1).is_none(), "the call has ended");
     for answered in begun {
-        // A kind that the server names counts; there is none without one.
+        // Only a kind that the server names counts.
         drop(answered.await.expect("each creation has an outcome"));
     }
     Err(terrane_base::Error::new(kind, text))

@@ -35,7 +35,7 @@ const BYTES_MAX: u64 = 32 << 20;
 const OLDER_TIME: Duration = Duration::from_secs(300);
 const BUSY_TIME: Duration = Duration::from_secs(5);
 
-/// What an answer says: the outcome, or the kind and the text of an error.
+/// The content of an answer: the outcome, or the kind and the text of an error.
 type Answered = std::result::Result<Create, (Kind, String)>;
 
 /// The call that lasts, if it was begun.
@@ -78,7 +78,7 @@ pub(super) struct Creation {
 }
 
 impl<C> Client<C> {
-    /// What the server said of itself, if an object of so many bytes may go by the call that lasts.
+    /// The server's description of itself, if an object of this size may go by the stream.
     pub(super) fn streaming(&self, bytes: u64) -> Option<&Known> {
         // Relaxed: see where it is stored.
         let is_refused =
@@ -156,7 +156,7 @@ impl CreationStream {
         Some(receiver)
     }
 
-    /// Takes an answer; false if it is none of the protocol's.
+    /// Takes an answer; false if it is outside the protocol.
     fn take(&self, answer: &CreateManyAnswer) -> bool {
         let mut state = self.state.lock();
         let is_next = state.waiting.front().is_some_and(|first| first.creation == answer.creation);

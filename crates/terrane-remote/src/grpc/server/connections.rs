@@ -1,4 +1,4 @@
-//! Connections of clients: so many, and none without a call that the gate let pass.
+//! Limits the number of connections of clients, and ends those without an admitted call.
 
 use std::future::Future;
 use std::io;

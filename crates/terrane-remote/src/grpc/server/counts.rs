@@ -1,4 +1,4 @@
-//! What was done: one row for each operation and outcome.
+//! Counts of calls: one row for each operation and outcome.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -18,7 +18,7 @@ use crate::grpc::wire;
 /// The outcome of a call that its client left, or that took too long.
 const CUT: &str = "cut";
 
-/// What a call asks for.
+/// The operation of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Operation {
     Hello,
@@ -67,7 +67,7 @@ impl Refusal {
 /// A call that has ended, for a log.
 #[derive(Clone, Copy, Debug)]
 pub struct Report<'c> {
-    /// What was asked for: `hello`, `create`, `create-many`, `read`, `list` or `delete`. Each creation of a
+    /// The operation: `hello`, `create`, `create-many`, `read`, `list` or `delete`. Each creation of a
     /// `create-many` is a `create`, too.
     pub operation: &'static str,
     /// The object, the folder, or the first of the objects.
@@ -195,12 +195,12 @@ impl Call {
         }
     }
 
-    /// What a thread keeps while it works for this call: the client may have left.
+    /// The permit that a thread keeps while it works for this call: the client may have left.
     pub(super) fn permit(&self) -> Arc<OwnedSemaphorePermit> {
         Arc::clone(&self.permit)
     }
 
-    /// What is left of its time.
+    /// The rest of its time.
     pub(super) fn time_left(&self) -> Duration {
         debug_assert!(!self.is_ended, "an answer is sent before its call ends");
         let took = self.shared.env.clock.now().saturating_sub(self.start);

@@ -1,4 +1,4 @@
-//! What clients may ask for, and what the calls under way share.
+//! Limits of requests of clients, and memory that the running calls share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,8 +22,8 @@ const WINDOW_BYTES_MAX: u64 = 16 << 20;
 /// Most lists at once: a list is read whole, and may be long.
 const LISTS_MAX: usize = 2;
 
-/// What clients may ask for. A call beyond `calls_max` is refused as busy, one beyond `bytes_in_flight_max`
-/// waits.
+/// Limits of requests of clients. A call beyond `calls_max` is refused as busy, one beyond
+/// `bytes_in_flight_max` waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Most bytes of an object. Default 256 MiB.
@@ -91,7 +91,7 @@ impl Limits {
     }
 }
 
-/// What the calls under way share.
+/// Memory and permits that the running calls share.
 pub(super) struct Shared {
     pub(super) limits: Limits,
     pub(super) env: Env,
@@ -221,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_read_yet_is_bounded_for_all_connections() {
+    fn unread_bytes_of_all_connections_are_bounded() {
         for (connections_max, window) in [(1, WINDOW_BYTES_MAX), (256, 2 << 20), (1 << 20, WINDOW_BYTES_MIN)]
         {
             let limits = Limits { connections_max, ..Limits::default() };

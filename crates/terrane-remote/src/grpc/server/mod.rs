@@ -69,7 +69,7 @@ pub struct ServerSettings {
     pub token: Option<Token>,
     /// The files for encrypted connections, if they shall be.
     pub tls: Option<TlsFiles>,
-    /// What clients may ask for.
+    /// Limits of requests of clients.
     pub limits: Limits,
     /// Takes each call that has ended.
     pub log: Option<Log>,

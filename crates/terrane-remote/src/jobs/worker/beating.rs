@@ -100,7 +100,7 @@ impl Beating {
     }
 }
 
-/// What the thread knows of the job.
+/// The thread's view of the job.
 struct Job<'j> {
     control: &'j JobControl,
     stop: &'j Stop,

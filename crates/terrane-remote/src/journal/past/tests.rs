@@ -1,4 +1,4 @@
-//! What is before an object, and which states of the manifest a journal that was cut has all of.
+//! Objects before a given one, and the states of the manifest that a cut journal has completely.
 
 use std::sync::Arc;
 

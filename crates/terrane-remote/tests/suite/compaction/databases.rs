@@ -199,7 +199,7 @@ fn a_database_whose_workers_all_die_goes_on() {
 /// The bucket does not answer for the table of jobs, or what lies there is none of it: the database opens,
 /// and does its compactions itself.
 #[test]
-fn a_database_opens_whatever_becomes_of_its_table_of_jobs() {
+fn a_database_opens_with_a_damaged_table_of_jobs() {
     for is_down in [true, false] {
         let (bucket, journal) = (memory(), tempfile::tempdir().expect("a temporary directory"));
         let jobs = FaultyBucket::new(bucket.clone());

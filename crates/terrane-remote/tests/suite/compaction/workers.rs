@@ -1,5 +1,4 @@
-//! What a worker takes and leaves, what becomes of an attempt that stands still or panics, and reports that
-//! lie.
+//! The jobs that a worker takes, attempts that stop or panic, and reports that lie.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

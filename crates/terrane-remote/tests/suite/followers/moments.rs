@@ -1,4 +1,4 @@
-//! What a view shows, that it does not change, and waiting for a commit.
+//! The moment of a view, which does not change, and waiting for a commit.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -73,7 +73,7 @@ pub(super) fn number_behind(text: &str, word: &str) -> u64 {
 }
 
 #[test]
-fn what_was_deleted_is_refused_with_the_earliest_moment() {
+fn a_deleted_moment_is_refused_with_the_earliest_one() {
     let place = Place::new();
     let _writer = flushed_history(&place);
     let open = || place.open_at(commit(55)).expect("nothing is deleted yet").db;

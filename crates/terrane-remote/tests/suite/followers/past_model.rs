@@ -275,7 +275,7 @@ fn collect_old(place: &Place, named: &BTreeMap<u32, Duration>) {
 }
 
 #[test]
-fn what_is_not_older_than_the_age_of_garbage_is_opened() {
+fn moments_younger_than_the_age_of_garbage_are_opened() {
     for seed in 20..22 {
         let (mut world, mut named) = (World::new(seed), BTreeMap::new());
         let mut objects = 0;

@@ -159,7 +159,7 @@ fn a_commit_of_a_table_that_seems_later_is_not_shown_without_it() {
 /// Only a later manifest says that extents which were announced did not come; what was committed behind the
 /// announcement was committed all the same.
 #[test]
-fn extents_that_never_came_end_no_moment() {
+fn missing_extents_do_not_shorten_the_past() {
     let place = Place::new();
     let bucket = Arc::new(Retimed::new(&place, "none"));
     let deployment = place.deployment("a");
@@ -184,7 +184,7 @@ fn extents_that_never_came_end_no_moment() {
 
 /// What the writer replaced and deleted while a moment was opened was not lost.
 #[test]
-fn what_is_deleted_during_an_opening_is_gone() {
+fn objects_deleted_during_an_opening_are_gone() {
     let place = Arc::new(Place::new());
     let writer = place.open("a");
     put_all(&writer, 0..40, 1);

@@ -82,7 +82,7 @@ pub(super) fn replaced_in(place: &Place, bucket: Arc<dyn Bucket>) -> (Db, terran
 }
 
 #[test]
-fn what_the_writer_deleted_is_gone() {
+fn extents_that_the_writer_deleted_are_gone() {
     let place = Place::new();
     let (_writer, follower, view) = replaced(&place);
     let iterator = view.iter();

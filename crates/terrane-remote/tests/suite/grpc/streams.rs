@@ -72,7 +72,7 @@ fn many_creations_need_one_call() {
 
 /// A creation of the call that lasts has that call's trace, one of its own another one.
 #[test]
-fn what_is_too_long_or_too_much_at_once_has_calls_of_its_own() {
+fn objects_beyond_the_limit_of_a_stream_have_calls_of_their_own() {
     let traces: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let told = Arc::clone(&traces);
     let server = start(object_log(), |settings| {

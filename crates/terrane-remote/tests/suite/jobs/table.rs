@@ -317,7 +317,7 @@ fn every_call_of_a_job_may_fail() {
 }
 
 #[test]
-fn what_is_no_object_of_a_job_is_damage() {
+fn foreign_bytes_in_objects_of_a_job_are_damage() {
     let flips = |text: &str, read: &dyn Fn(&World) -> Kind| {
         let world = world();
         let id = world.coordinator.offer(b"a job", 10..20, LOST).expect("offers");

@@ -70,7 +70,7 @@ fn a_move_that_fails_at_any_call_loses_nothing() {
 }
 
 #[test]
-fn damage_of_each_object_is_told_with_its_name() {
+fn damage_of_each_object_is_reported_with_its_name() {
     let clock = env().1;
     let bucket = memory(&clock);
     let place = Place::new(bucket.clone());

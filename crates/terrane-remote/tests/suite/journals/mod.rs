@@ -136,7 +136,7 @@ fn number(name: &str) -> u64 {
     name.rsplit('/').next().and_then(parse_object_name).expect("a number")
 }
 
-/// Writes these keys until an object says that those in front of it are needed no more, as they are once
+/// Writes these keys until an object says that those in front of it are no longer needed, as they are once
 /// their segments were flushed and trimmed; returns the number from which on objects are needed.
 fn announce(db: &Db, bucket: &dyn Bucket, range: std::ops::Range<u32>) -> u64 {
     let first = |name: &String| {

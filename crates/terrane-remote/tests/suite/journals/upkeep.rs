@@ -1,4 +1,4 @@
-//! When a writer deletes objects of its journal that are needed no more.
+//! When a writer deletes objects of its journal that are no longer needed.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 

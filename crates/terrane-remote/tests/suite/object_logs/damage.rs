@@ -54,7 +54,7 @@ fn the_mark_tells_damage_from_a_torn_tail() {
 }
 
 #[test]
-fn each_damaged_byte_of_several_files_is_told_or_harmless() {
+fn each_damaged_byte_of_several_files_is_reported_or_harmless() {
     let (disk, _) = filled(40);
     let disks = on(disk.kill());
     let names = disks.list(dir()).expect("lists");
@@ -122,7 +122,7 @@ fn missing_and_foreign_files_are_named() {
 
 /// The system lost a rename that it had confirmed: a silent end of the log in front of it would lose commits.
 #[test]
-fn a_file_with_records_that_lost_its_name_is_told() {
+fn a_file_with_records_that_lost_its_name_is_reported() {
     let (disk, _) = filled(40);
     let (killed, begun) = (on(disk.kill()), dir().join("begun.new"));
     let names = killed.list(dir()).expect("lists");

@@ -70,7 +70,7 @@ fn groups_that_may_fail(log: &LogBucket) -> Outcomes {
 }
 
 #[test]
-fn a_call_that_fails_loses_nothing_and_invents_nothing() {
+fn a_failed_call_neither_loses_nor_adds_objects() {
     let mut failed = 0;
     for (call, failure) in CALLS.iter().flat_map(|call| [(*call, Failure::Broken), (*call, Failure::Full)]) {
         for nth in 0.. {
@@ -148,7 +148,7 @@ fn a_sync_that_failed_is_not_forgotten() {
 /// The system counts what a sync could not write as written: the next process reads it, and no sync of it
 /// writes it.
 #[test]
-fn what_an_opening_finds_behind_a_failed_sync_is_durable() {
+fn objects_found_behind_a_failed_sync_are_durable() {
     let disk = MemDisk::new();
     let faulty = FaultyDisk::new(on(disk.clone()));
     let settings = LogSettings { file_bytes: 1 << 16, ..SMALL };

@@ -38,7 +38,7 @@ fn a_cut_at_any_call_loses_nothing_acknowledged() {
 }
 
 #[test]
-fn what_an_opening_finds_stays() {
+fn objects_found_at_opening_survive_a_crash() {
     for cut in 0..=calls() {
         let (disk, _) = run_until(cut);
         let killed = disk.kill();

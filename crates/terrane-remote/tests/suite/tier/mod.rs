@@ -62,7 +62,7 @@ pub(super) fn get(tier: &Tier, number: u32, range: std::ops::Range<u64>) -> Opti
 }
 
 #[test]
-fn what_came_in_is_found_also_after_a_restart() {
+fn cached_frames_are_found_also_after_a_restart() {
     let disk = MemDisk::new();
     let tier = open(&disk, BYTES);
     let lens = [1, 100, 65_472, 65_473, 400_000];

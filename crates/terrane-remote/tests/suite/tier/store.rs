@@ -162,7 +162,7 @@ fn blocks_of_a_batch_share_frames() {
 }
 
 #[test]
-fn what_is_read_in_bulk_does_not_come_in() {
+fn bulk_reads_fill_no_frames() {
     let world = World::new();
     let tier = world.tier();
     let store = world.store(2, &tier);
@@ -174,7 +174,7 @@ fn what_is_read_in_bulk_does_not_come_in() {
 }
 
 #[test]
-fn what_is_uploaded_comes_in_and_leaves_when_it_is_dead() {
+fn uploaded_extents_are_cached_until_they_are_dead() {
     let world = World::new();
     let tier = world.tier();
     let store = world.store(2, &tier);

@@ -29,13 +29,13 @@ impl Index {
         self.families.clear();
     }
 
-    /// What the batch does to the keys of a column family, if it does anything.
+    /// The batch's changes to keys of a column family, if there are any.
     pub(crate) fn family(&self, family: u32) -> Option<&FamilyIndex> {
         self.families.get(&family)
     }
 
     /// Has the keys of a family lie in this order; whether they lay in another one: then its records are to
-    /// be noted anew.
+    /// be noted again.
     pub(crate) fn set_order(&mut self, family: u32, order: &Order) -> bool {
         match self.families.get_mut(&family) {
             Some(index) if index.order().is(order) => false,

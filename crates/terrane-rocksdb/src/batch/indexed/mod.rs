@@ -1,10 +1,10 @@
 //! Write batches that can be read: the batch as RocksDB lays it out, and an index over its records
 //! ([`index`]).
 //!
-//! What a batch says of a key is folded over what the database has ([`Own::over`]); iterators lay its keys
-//! over those of another iterator (`crate::iterator::overlay`). Transactions keep their changes in one. A
-//! batch is shared by its handle, its iterators and its transaction, under a mutex of its own: callers use it
-//! from one thread at a time, so no thread waits.
+//! The changes of a key are folded over the row of the database ([`Own::over`]); iterators lay the batch's
+//! keys over those of another iterator (`crate::iterator::overlay`). Transactions keep their changes in one.
+//! A batch is shared by its handle, its iterators and its transaction, under a mutex of its own: callers use
+//! it from one thread at a time, so no thread waits.
 
 pub(crate) mod index;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::callbacks::merge::MergeOperator;
 use crate::callbacks::order::Order;
 use crate::ffi::failure::{Failure, Result};
 
-/// What a merge without an operator fails with.
+/// The error of a merge without an operator.
 const NO_OPERATOR: &str = "Merge_operator must be set for column_family";
 
 /// A batch with its index.
@@ -37,7 +37,7 @@ pub(crate) struct Indexed {
 #[derive(Clone)]
 pub(crate) struct SharedBatch(pub(crate) Arc<Mutex<Indexed>>);
 
-/// What a batch says of a key.
+/// The state of a key in a batch.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     /// Nothing.
@@ -133,7 +133,7 @@ impl Indexed {
         self.batch.roll_back_to_save_point()
     }
 
-    /// What it says of a key.
+    /// The state of a key in the batch.
     pub(crate) fn own(&self, family: u32, key: &[u8]) -> Own {
         let mut operands = Vec::new();
         for step in self.index.family(family).map(|index| index.steps(key)).unwrap_or_default() {
@@ -174,7 +174,7 @@ impl Indexed {
     }
 }
 
-/// What operands, newest first, and their base make.
+/// Folds operands, newest first, over their base.
 fn closed(base: Option<Vec<u8>>, mut operands: Vec<Vec<u8>>) -> Own {
     operands.reverse();
     match base {

@@ -9,7 +9,7 @@ enum Step {
     Range(u8, u8),
 }
 
-/// What steps leave of a key over a value: operands are appended.
+/// The value of a key after these steps over a value: operands are appended.
 fn replayed(steps: &[(u32, Step)], family: u32, key: u8, below: Option<Vec<u8>>) -> Option<Vec<u8>> {
     let mut value = below;
     for (of, step) in steps.iter().filter(|(of, _)| *of == family).cloned() {

@@ -1,4 +1,4 @@
-//! The layout of batches: what is written is read back, and what no writer made is refused.
+//! The layout of batches: written batches are read back, and bytes that no writer made are refused.
 
 use super::*;
 

@@ -24,7 +24,7 @@ use crate::options::database::Options;
 use crate::options::ignored::{IgnoredInCalls, refuse_options_if_strict};
 use crate::options::objects::env::Environment;
 
-/// What stands in front of metadata that is no text, in hexadecimal digits behind it.
+/// The prefix of metadata that is not text; its bytes follow as hexadecimal digits.
 const HEX: &str = "hex:";
 
 /// The backups of a directory.
@@ -35,7 +35,7 @@ pub(crate) struct BackupEngine {
     is_stopped: AtomicBool,
 }
 
-/// What there is, as of one moment.
+/// The list of backups, as of one moment.
 pub(crate) struct BackupInfos(Vec<(BackupInfo, LentText)>);
 
 impl BackupEngine {

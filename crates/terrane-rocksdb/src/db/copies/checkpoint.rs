@@ -4,7 +4,7 @@ use crate::db::Database;
 use crate::ffi::failure::{Failure, Given, Result};
 use crate::files;
 
-/// What makes checkpoints of a database.
+/// Makes checkpoints of a database.
 pub(crate) struct Checkpoint {
     pub(crate) db: terrane::Db,
     identity: Option<String>,

@@ -32,7 +32,7 @@ fn named(table: &Table, names: &[Text<'_>]) -> Result<Vec<ExtentInfo>> {
     names.iter().map(|name| find(name.utf8()?)).collect()
 }
 
-/// Merges what lies between the first and the last key of the files; returns what is there then.
+/// Merges the extents between the first and the last key of the files; returns those that are there then.
 fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Result<Vec<ExtentInfo>> {
     database.refuse_if_manual_disabled()?;
     let order = &family.order;
@@ -49,7 +49,7 @@ fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Resul
     Ok(extents.filter(is_within).collect())
 }
 
-/// What the compaction did, as far as it can be seen from outside.
+/// Description of the finished compaction, as far as it can be seen from outside.
 fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Duration) -> CompactionJobInfo {
     // Where an extent lies says little: a place that was freed on the way is taken again.
     let is_among = |extents: &[ExtentInfo], one: &ExtentSummary| {

@@ -1,4 +1,4 @@
-//! What a database consists of, as C callers see it: live files, levels, journal files, files to copy.
+//! The files of a database, as C callers see them: live files, levels, journal files, files to copy.
 
 pub(crate) mod family;
 pub(crate) mod journal;

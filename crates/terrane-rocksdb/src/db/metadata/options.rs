@@ -1,4 +1,4 @@
-//! What metadata of a column family is asked for: a range of keys, a level.
+//! Options of a request for metadata of a column family: a range of keys, a level.
 
 use std::ffi::c_char;
 

@@ -1,4 +1,4 @@
-//! What databases have in memory.
+//! Memory that databases use.
 
 use crate::db::Database;
 use crate::ffi::failure::Given;
@@ -11,7 +11,7 @@ pub(crate) struct Consumers {
     caches: Vec<Cache>,
 }
 
-/// What they had in memory when they were asked.
+/// The memory of the databases at the time of the call.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Usage {
     unflushed_bytes: u64,

@@ -1,4 +1,4 @@
-//! What a database reports about itself: properties, statistics text, memory use, counters of the calling
+//! Reports of a database about itself: properties, statistics text, memory use, counters of the calling
 //! thread.
 
 pub(crate) mod memory_usage;

@@ -1,4 +1,4 @@
-//! What reads of the calling thread did, under RocksDB's names for it.
+//! Counters of the reads of the calling thread, under RocksDB's names for them.
 
 use std::ffi::c_char;
 use std::fmt::Write as _;

@@ -21,7 +21,7 @@ fn clock(time: Duration) -> String {
     format!("{hours:02}:{minutes:02}:{:02}.{:03}", seconds % 60, time.subsec_millis())
 }
 
-/// A rate per second; none of a time that is none.
+/// A rate per second; 0 for a time of 0.
 fn per_second(amount: f64, seconds: f64) -> f64 {
     if seconds > 0.0 { amount / seconds } else { 0.0 }
 }
@@ -65,7 +65,7 @@ impl Database {
         text
     }
 
-    /// What was written into the database.
+    /// Statistics of writes into the database.
     pub(crate) fn database_stats(&self) -> String {
         let seconds = self.uptime();
         let (writes, keys) = (self.metric("batches_written"), self.metric("records_written"));

@@ -1,5 +1,5 @@
-//! What an opening attaches to a database: its primary, listeners, statistics, caches, a logger, and its
-//! options.
+//! Objects that an opening attaches to a database: its primary, listeners, statistics, caches, a logger, and
+//! its options.
 
 use std::ops::Bound;
 use std::sync::atomic::AtomicUsize;
@@ -19,7 +19,7 @@ use crate::options::objects::cache::{Cache, User};
 use crate::options::objects::inert::FileManager;
 use crate::options::objects::statistics::{Statistics, moment};
 
-/// What is attached; nothing by default.
+/// The attached objects; none by default.
 #[derive(Default)]
 pub(crate) struct Attached {
     /// The primary, if this is a secondary.
@@ -29,7 +29,7 @@ pub(crate) struct Attached {
     pub(crate) statistics: Option<Arc<Statistics>>,
     pub(crate) is_in_memory: bool,
     pub(crate) keeps_identity: bool,
-    /// What was set of the whole database, and changed since.
+    /// The options of the whole database, with changes since.
     options: Mutex<Options>,
     /// When it was opened, by [`moment`].
     pub(crate) opened: Duration,
@@ -37,7 +37,7 @@ pub(crate) struct Attached {
     pub(crate) iterators: Arc<AtomicUsize>,
     /// Handles of caches that it was opened with.
     caches: Mutex<Vec<Cache>>,
-    /// What was said of options without an effect, and where lines go that are about the whole database.
+    /// The log lines about options without an effect, and the log for lines about the whole database.
     pub(crate) notices: Arc<Notices>,
     /// Held while options are changed: read, given to the engine, kept and stored.
     changing: Mutex<()>,
@@ -85,7 +85,7 @@ impl Database {
         self.attached.telling.get().map_or(&[], Vec::as_slice)
     }
 
-    /// Has listeners told, and statistics counted, from now on: to be called when the handle has its place.
+    /// Calls listeners and counts statistics from now on: to be called when the handle has its place.
     pub(crate) fn attach(&self, options: &Options) -> Result<()> {
         if let Some(statistics) = &self.attached.statistics {
             statistics.add(self.address(), &self.db);
@@ -134,7 +134,7 @@ impl Database {
         }
     }
 
-    /// What tells it from all that are open.
+    /// Number of the database: it differs from those of all that are open.
     fn place_number(&self) -> usize {
         Arc::as_ptr(&self.attached).addr()
     }
@@ -149,7 +149,7 @@ impl Database {
         self.attached.notices.warn(line);
     }
 
-    /// What was said of options without an effect.
+    /// The log lines about options without an effect.
     pub(crate) fn notices(&self) -> &Notices {
         &self.attached.notices
     }
@@ -177,7 +177,7 @@ impl Database {
         }
     }
 
-    /// Refuses what is held back, in RocksDB's words.
+    /// Refuses the options that are held back, in RocksDB's words.
     pub(crate) fn refuse_if_manual_disabled(&self) -> Result<()> {
         if self.db.holds_range_compactions() { Err(paused()) } else { Ok(()) }
     }
@@ -198,7 +198,7 @@ impl Database {
         }
     }
 
-    /// Waits until listeners were told what has happened.
+    /// Waits until listeners were called for all events so far.
     pub(crate) fn wait_for_listeners(&self) -> Result<()> {
         if !self.telling().is_empty() {
             self.db.wait_for_listeners()?;

@@ -113,10 +113,10 @@ fn shown(rows: Vec<Row>) -> impl Iterator<Item = String> {
     rows.into_iter().map(|(name, value)| format!("{:>42}: {value}", format!("Options.{name}")))
 }
 
-/// What was built in.
+/// The features that were built in.
 fn capabilities() -> [String; 8] {
     let codec = |name: &str, is_there: bool| format!("\t{name} supported: {}", u8::from(is_there));
-    // They are taken for a wish: what is stored is stored with the codec of their class.
+    // They are taken for a wish: blocks are stored with the codec of their class.
     let wish = |name: &str, number| match codec_of(number) {
         Ok(stored) => format!("\t{name} supported: 0 (may be set: stored with {stored})"),
         Err(_) => codec(name, false),
@@ -152,10 +152,10 @@ fn family_lines(family: &Family) -> Vec<String> {
     lines
 }
 
-/// Where the list of names, that of options, and their number go.
+/// Output parameters: the number of families, their names, their options.
 type Places<'a> = (Out<'a, usize>, Out<'a, *mut *mut c_char>, Out<'a, *mut *mut Options>);
 
-/// What the newest file of options in a directory says.
+/// Reads the newest file of options in a directory.
 fn load(
     path: &str,
     (environment, ignores_unknown, cache): (Option<&Environment>, bool, Option<&Cache>),

@@ -34,7 +34,7 @@ use crate::options::to_engine::{AUTO_COMPACTION, database_options, extractor, or
 pub(crate) struct Wanted<'a> {
     pub(crate) name: &'a str,
     pub(crate) options: &'a Options,
-    /// Seconds that what is written lives; for ever if it is not above 0.
+    /// Seconds that written rows live; for ever if it is not above 0.
     pub(crate) ttl_seconds: i32,
 }
 
@@ -105,7 +105,7 @@ pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     opened.inspect_err(|_| drop(db.close()))
 }
 
-/// What RocksDB says of a database that is missing, or there against the wish.
+/// RocksDB's error for a database that is missing, or that exists against the wish.
 fn refuse_by_presence(path: &str, options: &terrane::Options) -> Result<()> {
     let is_there = files::is_database(Path::new(path));
     if !is_there && options.read_only {
@@ -141,7 +141,7 @@ fn filter_of(options: &Options, wanted: &[Wanted<'_>], access: Access) -> Result
     Ok(Some(filter))
 }
 
-/// Seconds that what is written lives, by the names of the column families where it does not for ever.
+/// Seconds that written rows live, by the names of the column families where it does not for ever.
 fn ttls(wanted: &[Wanted<'_>]) -> BTreeMap<String, u32> {
     let seconds = |wanted: &Wanted<'_>| u32::try_from(wanted.ttl_seconds).ok().filter(|seconds| *seconds > 0);
     wanted.iter().filter_map(|wanted| Some((wanted.name.to_owned(), seconds(wanted)?))).collect()
@@ -188,7 +188,7 @@ fn open_engine(path: &str, options: &Options, engine: &terrane::Options, functio
     Db::open_with_functions(path, engine, functions).map_err(|error| of_opening(error, path))
 }
 
-/// What RocksDB says where a column family is opened without the comparator that it was made with, which the
+/// RocksDB's error where a column family is opened without the comparator that it was made with, which the
 /// engine does not know then.
 fn of_comparator(failure: Failure, wanted: &[Wanted<'_>]) -> Failure {
     let parts: Vec<&str> = failure.text().split('"').collect();
@@ -236,7 +236,7 @@ pub(crate) fn family_names(path: &str, options: &Options) -> Result<Vec<String>>
     Ok(tables.iter().map(|table| table.name().to_owned()).collect())
 }
 
-/// What RocksDB says of names that do not fit what is there.
+/// RocksDB's error for names of column families that do not fit the stored ones.
 fn check_names(db: &Db, wanted: &[Wanted<'_>], create: bool, access: Access) -> Result<()> {
     let tables = db.tables();
     if let Some(missing) =

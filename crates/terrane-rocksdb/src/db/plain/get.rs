@@ -244,7 +244,7 @@ fn pinned(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<
     }
 }
 
-/// What there is to return where the handle got no value.
+/// The result where the handle got no value.
 #[inline(never)]
 fn without_value(handle: Box<Pinned>, found: Result<bool>) -> Result<Option<Box<Pinned>>> {
     handle.give_back();

@@ -15,7 +15,7 @@ const FOUND: c_int = 1;
 const ERROR: c_int = 2;
 const OUT_OF_BOUNDS: c_int = 3;
 
-/// What became of each key.
+/// The result of each key.
 pub(crate) enum PinnedMultiGet {
     /// All were read.
     Together(MultiGetValues),

@@ -1,4 +1,4 @@
-//! Sizes of ranges, and verification of what is stored.
+//! Sizes of ranges, and verification of the stored data.
 
 use std::mem::MaybeUninit;
 
@@ -7,7 +7,7 @@ use crate::ffi::failure::{Failure, Given, Result};
 use crate::generated::objects::SizeApproximationOptions;
 use crate::options::read_write::ReadOptions;
 
-/// What of a range counts.
+/// The parts of a range that count.
 #[derive(Clone, Copy)]
 struct Counted {
     memory: bool,

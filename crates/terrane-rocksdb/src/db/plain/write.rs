@@ -24,7 +24,7 @@ pub(crate) struct Mode {
 }
 
 impl Mode {
-    /// What the options say; they must be there.
+    /// The mode that the options ask for; they must be given.
     #[inline]
     pub(crate) fn of(options: Option<&WriteOptions>) -> Result<Mode> {
         let fields = &options.given()?.fields;

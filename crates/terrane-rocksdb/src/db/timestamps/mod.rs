@@ -29,7 +29,7 @@ use crate::db::Family;
 use crate::ffi::failure::{Failure, Result};
 use crate::options::read_write::ReadOptions;
 
-/// What the note with a table begins with.
+/// The prefix of the note with a table.
 const NOTE: &str = "timestamps=";
 /// Kinds of versions, as they are kept.
 const VALUE: u8 = 0;
@@ -101,7 +101,7 @@ fn from_hex(text: &str) -> Option<Vec<u8>> {
     pairs.remainder().is_empty().then(|| pairs.map(|pair| pair[0] << 4 | pair[1]).collect())
 }
 
-/// What is noted with a table.
+/// The note with a table.
 #[derive(Debug, PartialEq, Eq)]
 struct Note {
     size: usize,
@@ -113,7 +113,7 @@ impl Note {
         format!("{NOTE}{} low={}", self.size, hex(&self.low))
     }
 
-    /// None for what is no such note.
+    /// None for every other note.
     fn parse(text: &str) -> Option<Note> {
         let (size, low) = text.strip_prefix(NOTE)?.split_once(" low=")?;
         let (size, low) = (size.parse().ok()?, from_hex(low)?);

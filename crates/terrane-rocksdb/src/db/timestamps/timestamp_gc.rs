@@ -1,4 +1,5 @@
-//! What goes of the history: versions that a newer one hides from every timestamp that can still be read.
+//! Collection of old timestamps: removes versions that a newer one hides from every timestamp that can still
+//! be read.
 //!
 //! Of the versions of a key at or below the lowest timestamp only the newest counts. Those behind it go by
 //! two ways:
@@ -38,7 +39,7 @@ pub(crate) struct Collapsing {
     hiding: Option<Hiding>,
 }
 
-/// What a compaction knows of versions that hide others.
+/// The versions that hide others, as far as a compaction has met them.
 #[derive(Debug)]
 struct Hiding {
     /// The lowest timestamp when it began.

@@ -52,7 +52,7 @@ impl Cache {
         }
     }
 
-    /// Counts a database no more.
+    /// Stops counting a database.
     pub(crate) fn remove_user(&self, number: usize) {
         let mut users = self.0.users.lock().unwrap_or_else(PoisonError::into_inner);
         users.retain(|(known, _)| *known != number);
@@ -85,7 +85,7 @@ impl Cache {
 pub(crate) fn cache_bytes(db: &terrane::Db) -> u64 {
     let statistics = db.statistics();
     let bytes = |name| statistics.get(name).map_or(0, |value| value.number());
-    bytes("cache_bytes") + bytes("cache_books_bytes")
+    bytes("cache_bytes") + bytes("cache_accounting_bytes")
 }
 
 fn boxed(capacity_bytes: usize) -> Option<Box<Cache>> {

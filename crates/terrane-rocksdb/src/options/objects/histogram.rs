@@ -48,7 +48,7 @@ impl Distribution {
     }
 }
 
-/// What a histogram says.
+/// The values of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct HistogramData {
     median: f64,

@@ -56,11 +56,11 @@ impl FileManager {
     }
 }
 
-/// What makes checksums of whole files.
+/// Makes checksums of whole files.
 #[derive(Debug)]
 pub(crate) struct ChecksumFactory;
 
-/// What says where files end.
+/// Decides where files end.
 #[derive(Debug)]
 pub(crate) struct PartitionerFactory;
 

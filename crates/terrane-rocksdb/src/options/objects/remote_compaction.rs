@@ -21,7 +21,7 @@ use crate::options::objects::env::Environment;
 use crate::options::objects::inert::{ChecksumFactory, PartitionerFactory};
 use crate::options::table::TableOptions;
 
-/// What a program answers to a compaction that it is to take.
+/// A program's answer to a compaction that is offered to it.
 #[derive(Debug)]
 pub(crate) struct ScheduleResponse {
     job: CString,
@@ -42,7 +42,7 @@ impl ScheduleResponse {
     }
 }
 
-/// What replaces options of a database where a compaction is done elsewhere.
+/// Options that replace those of a database where a compaction runs elsewhere.
 #[derive(Debug, Default)]
 pub(crate) struct Override {
     options: Options,

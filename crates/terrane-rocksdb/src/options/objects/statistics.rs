@@ -2,8 +2,8 @@
 //! options, and count over all databases that were opened with them; what a database counted stays when it is
 //! closed.
 //!
-//! What the engine counts is asked of it ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). What is
-//! counted by the call ([`Calls`]) is counted in the exported functions, and only where there are statistics.
+//! The engine is asked for its own counters ([`TICKERS`] with a metric, [`HISTOGRAMS`] with one). Counters of
+//! calls ([`Calls`]) are counted in the exported functions, and only where there are statistics.
 
 use std::collections::BTreeMap;
 use std::ffi::c_char;

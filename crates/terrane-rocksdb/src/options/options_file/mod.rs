@@ -58,7 +58,7 @@ impl Options {
         wanted.map(|(name, told)| (told_name(name), value(name, told, reader))).collect()
     }
 
-    /// What is of the database.
+    /// The rows of the database.
     pub(crate) fn database_rows(&self, reader: For) -> Vec<Row> {
         let mut rows = self.rows(reader, |name| names::OF_DATABASES.contains(&name));
         for (name, directory) in [("db_log_dir", &self.log_directory), ("wal_dir", &self.wal_directory)] {
@@ -67,7 +67,7 @@ impl Options {
         rows
     }
 
-    /// What is of a column family.
+    /// The rows of a column family.
     pub(crate) fn family_rows(&self, reader: For) -> Vec<Row> {
         let mut rows = self.rows(reader, |name| !names::OF_DATABASES.contains(&name));
         let codecs = self.codec_of_levels.iter().map(|codec| {
@@ -124,7 +124,7 @@ impl Options {
 }
 
 impl TableOptions {
-    /// What is of tables.
+    /// The rows of the table format.
     pub(crate) fn rows(&self, reader: For) -> Vec<Row> {
         let row = |(name, told)| match (reader, told) {
             (For::Log, FieldValue::Whole(number)) => (name, number.to_string()),

@@ -98,7 +98,7 @@ pub(crate) const OF_DATABASES: [&str; 94] = [
     "write_thread_slow_yield_usec",
 ];
 
-/// What RocksDB's present files have no name for.
+/// Options for which RocksDB's present files have no name.
 pub(crate) const NOT_TOLD: [&str; 9] = [
     "access_hint_on_compaction_start",
     "base_background_compactions",

@@ -4,7 +4,7 @@ use crate::ffi::failure::{Failure, Result};
 use crate::options::database::Options;
 use crate::options::options_file::names;
 
-/// What a file says.
+/// The content of a file.
 #[derive(Debug, Default)]
 pub(crate) struct Stored {
     pub(crate) database: Options,
@@ -12,7 +12,7 @@ pub(crate) struct Stored {
     pub(crate) families: Vec<(String, Options)>,
 }
 
-/// What the rows under a title are of.
+/// The subject of the rows under a title.
 enum Section {
     Version,
     Database,

@@ -28,9 +28,9 @@ use terrane_base::sync::{Arc, Mutex, spin};
 /// ([`spin`]).
 const SPIN_TURNS: u32 = if cfg!(feature = "shuttle") { 1 } else { 96 };
 
-/// What serves a desk.
+/// The server of a desk.
 pub(crate) trait Serve: Send {
-    /// What a slot of a lane holds.
+    /// The content of a slot of a lane.
     type Slot: Default + Send;
 
     /// Answers requests and gives them back ([`Server::advance`]), at least one. Each lane was looked at.

@@ -48,7 +48,7 @@ fn request(client: u64, number: u64) -> String {
     format!("{client} asks for {number}")
 }
 
-/// Takes what is ready; returns how many, and whether one of them was refused.
+/// Takes the ready answers; returns how many, and whether one of them was refused.
 fn take(client: &mut Client<Text>, name: u64, heard: u64) -> (u64, bool) {
     client.look();
     let mut number = heard;
@@ -139,7 +139,7 @@ fn a_close_answers_what_it_accepted() {
     }
 }
 
-/// Both ends in one thread, through many laps, and what is left in the slots goes with them.
+/// Both ends in one thread, through many laps, and the rest in the slots goes with them.
 #[test]
 fn slots_go_round() {
     let (mut client, mut server) = lane::<Text>(2, Arc::new(Bell::new()));

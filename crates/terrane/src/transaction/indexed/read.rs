@@ -42,7 +42,7 @@ impl IndexedBatch {
         self.index.get(&table.id()).filter(|_| self.batch.is_of(table))
     }
 
-    /// What the batch does to an encoded key, newest first.
+    /// The changes of an encoded key in the batch, newest first.
     pub(crate) fn own(&self, table: &Table, key: &[u8]) -> Steps<'_> {
         self.index_of(table).map(|index| index.steps(key)).unwrap_or_default()
     }

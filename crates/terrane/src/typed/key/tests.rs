@@ -107,7 +107,7 @@ proptest! {
 }
 
 #[test]
-fn what_is_no_key_of_the_type_is_none() {
+fn bytes_that_encode_no_key_decode_to_nothing() {
     assert_eq!(bool::decode(&[2]), None);
     assert_eq!(u16::decode(&[1]), None);
     assert_eq!(u16::decode(&[1, 2, 3]), None);

@@ -114,7 +114,7 @@ impl WhichOrder {
         }
     }
 
-    /// What tells whether a shown key begins with `prefix`, if such keys lie together.
+    /// The test whether a shown key begins with `prefix`, if such keys lie together.
     pub(crate) fn begins_with(self, prefix: &[u8]) -> Option<impl Fn(&[u8]) -> bool> {
         let prefix = self.of(prefix).shown();
         (self != WhichOrder::Numbers && !self.is_comparator())

@@ -244,7 +244,7 @@ fn more_changes_of_keys_that_were_only_locked_are_seen_by_others() {
     next.lock(table, b"d", true).unwrap();
 }
 
-/// What a transaction has scanned keeps others off, not its own changes.
+/// Ranges that a transaction has scanned keep other transactions off, not its own changes.
 #[test]
 fn more_changes_may_lie_where_the_prepared_transaction_has_scanned() {
     let (_dir, db) = open();

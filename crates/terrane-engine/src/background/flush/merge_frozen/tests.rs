@@ -160,7 +160,7 @@ fn a_flush_hands_on_all_of_its_generation() {
     }
 }
 
-/// What a flush that fails has begun with stays as it is; what comes meanwhile goes into another generation.
+/// A generation that a failed flush has begun stays as it is; later memtables go into another generation.
 #[test]
 fn a_generation_whose_flush_failed_stays_closed_and_is_flushed_first() {
     let disk = FaultyDisk::new(Arc::new(MemDisk::new()));

@@ -103,7 +103,7 @@ impl Shared {
 pub struct RenewableScan {
     /// The scan.
     pub scan: TableScan,
-    /// What its sources were taken from.
+    /// The view that its sources were taken from.
     view: Arc<ReadView>,
     shown: u64,
     /// See [`Shared::veiled_by`].
@@ -113,7 +113,7 @@ pub struct RenewableScan {
 }
 
 impl RenewableScan {
-    /// What its sources are taken from.
+    /// The view that its sources are taken from.
     pub(crate) fn view(&self) -> &Arc<ReadView> {
         &self.view
     }
