@@ -93,6 +93,10 @@ pub trait OperatorSource: Send + Sync + fmt::Debug {
     fn operator(&self, name: &str) -> Option<Arc<dyn MergeOperator>>;
 }
 
+/// Makes the operator that tables get of one that is found.
+#[doc(hidden)]
+pub type Wrap = fn(Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator>;
+
 /// Operators of a program, by name, given when a database is opened.
 #[derive(Clone, Debug, Default)]
 pub struct MergeOperators {
@@ -101,7 +105,7 @@ pub struct MergeOperators {
     /// True if a stand-in replaces an operator that is not registered.
     takes_any: bool,
     /// Replaces each operator that is found.
-    wrap: Option<fn(Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator>>,
+    wrap: Option<Wrap>,
 }
 
 impl MergeOperators {
@@ -159,7 +163,7 @@ impl MergeOperators {
     /// For tools that read databases: with operators that make other values, nothing may be written.
     #[doc(hidden)]
     #[must_use]
-    pub fn wrapped(self, wrap: fn(Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator>) -> Self {
+    pub fn wrapped(self, wrap: Wrap) -> Self {
         MergeOperators { wrap: Some(wrap), ..self }
     }
 

@@ -15,6 +15,7 @@ use terrane_bench::engine::{self, Control, Write};
 
 use suite::{FULL, Promises, key, options, suite};
 
+#[cfg(any(feature = "bftree", feature = "fjall", feature = "lmdb", feature = "redb"))]
 fn run(promises: Promises) {
     suite(promises, |directory| engine::open(promises.name, &options(directory, promises)));
 }

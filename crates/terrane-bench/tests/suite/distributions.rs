@@ -1,8 +1,6 @@
 //! Frequencies of the generators against theory, with fixed seeds.
 #![allow(clippy::disallowed_methods, clippy::type_complexity, reason = "a test, on files of its own")]
 
-use std::collections::BTreeMap;
-
 use terrane_bench::generate::distribution::{Chooser, Part};
 use terrane_bench::generate::permutation::{Permutation, fnv, scatter};
 use terrane_bench::generate::random::Random;
