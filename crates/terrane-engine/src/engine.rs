@@ -10,7 +10,6 @@ use std::sync::Arc;
 use terrane_base::Result;
 use terrane_base::options::JournalMode;
 use terrane_base::sync::Mutex;
-use terrane_base::sync::atomic::Ordering;
 use terrane_device::DiskLock;
 use terrane_format::manifest::EditOp;
 
@@ -74,8 +73,8 @@ impl Engine {
         stats.cache_accounting_bytes = cache.accounting_bytes;
         stats.cache_misses = cache.kinds.iter().map(|kind| kind.misses).sum();
         stats.writes_paused_micros = self.throttle.paused().as_micros() as u64;
-        self.flows.show(self.journal.appended(), &mut stats);
-        stats.device_ring_reads = self.disk.ring_reads();
+        self.files.flows().show(self.journal.appended(), &mut stats);
+        stats.device_ring_reads = self.disk().ring_reads();
         self.txn.show(&mut stats);
         let state = self.manifest.state();
         (stats.history_segments, stats.history_bytes) = (state.history.len() as u64, state.history_bytes());
@@ -149,7 +148,7 @@ impl Engine {
         terrane_base::callback::refuse()?;
         // With the journal off, what is only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
-        let flushed = match self.closing.load(Ordering::Acquire) {
+        let flushed = match self.is_closing() {
             false if is_unsafe => self.drain(),
             false => {
                 self.flush_before_close();
@@ -162,18 +161,18 @@ impl Engine {
 
     /// [`Engine::close`] without a flush: what is only in memory stays in the journal.
     pub(crate) fn shut(&self) -> Result<()> {
-        if self.closing.swap(true, Ordering::AcqRel) {
+        if !self.opening.begin_close() {
             // Another caller closes it. A flush that its close has cancelled is an error of that call, too.
             return Ok(());
         }
         self.throttle.wake();
-        self.feed_waiters.wake();
+        self.readers.of_changes().wake();
         self.background.scheduler.close();
         self.stop_sharing();
         self.background.writer_watch.close();
         self.background.upkeep.close();
-        self.events.close(self.instance);
-        self.async_writes.close(self.instance);
+        self.events.close(self.instance());
+        self.async_writes.close(self.instance());
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
             self.shared.recount(|| self.finds_all_levels());

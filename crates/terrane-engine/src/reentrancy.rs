@@ -88,7 +88,7 @@ mod tests {
                 engine.checkpoint(Path::new("/copy")).map(drop),
             ]
         };
-        let working = Working::of(engine.instance);
+        let working = Working::of(engine.instance());
         for refused in all(&engine) {
             assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::Invalid));
         }

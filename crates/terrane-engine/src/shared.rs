@@ -3,60 +3,63 @@
 //! * Devices and files: the doors, the device, the store of extents, the cache and the row cache, the
 //!   manifest, the journal.
 //! * Tables, the moments that readers pin, the functions of users.
-//! * Observation: counters, histograms, events, the slow log, bytes to and from the device.
+//! * Observation: counters, histograms, events, the slow log.
+//!
+//! What several parts use together owns its state: which opening this is ([`Opening`]), device and directory
+//! ([`Files`]), what excludes a trim ([`Trims`]), what jobs have in common ([`ExtentJobs`]). Each lies inline
+//! as well.
 //!
 //! Reads need nothing else. Memory, the throttle, transactions and the background own their state and stand
 //! above ([`crate::engine`]). `Shared` lies inline in the engine, so that a get or a put reaches it without
 //! one more pointer; a reader that outlives the call keeps it by a [`SharedRef`].
 
+mod extent_jobs;
+mod files;
+mod opening;
+mod trims;
+
 use std::ops::Deref;
 use std::path::PathBuf;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::sync::Mutex;
-use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Collation, Error, Functions, Result, SeqNo, TableId};
-use terrane_compaction::{JobControl, RateLimiter, Work};
+use terrane_compaction::{JobControl, Work};
 use terrane_device::Disk;
 use terrane_format::extent::Origin;
-use terrane_format::manifest::{DatabaseId, Edit, EditOp};
+use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::Journal;
-use terrane_levels::directory::read_origins;
 use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
 use terrane_table::{Cache, RowCache};
 
-use crate::ingest_mark::Marks;
 use crate::observe::events::{Events, Listener};
-use crate::observe::io_accounting::Flows;
 use crate::observe::slow_log::SlowLog;
 use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::readers::Readers;
-use crate::readers::feed_waiters::FeedWaiters;
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::TABLE_NOTE;
+
+pub(crate) use extent_jobs::ExtentJobs;
+pub(crate) use files::Files;
+pub(crate) use opening::Opening;
+pub(crate) use trims::Trims;
 
 /// Looks until a recount must agree.
 const RECOUNTS: u32 = 100_000;
 
 /// See the head of the file. Everything is reached through shared references.
 pub struct Shared {
-    /// Tells it from every other opened database of this process, at any time; from 1.
-    pub(crate) instance: u64,
+    /// Which opening this is.
+    pub(crate) opening: Opening,
     /// The doors.
     pub(crate) env: Env,
-    /// The device under everything.
-    pub(crate) disk: Arc<dyn Disk>,
-    /// Directory of the database.
-    pub(crate) dir: PathBuf,
-    /// Where manifest and extents lie, if not in the directory.
-    pub(crate) elsewhere: Option<String>,
-    /// The last commit that is shown, if this is an earlier moment: the journal has later ones.
-    pub(crate) until: Option<SeqNo>,
+    /// Device and directory.
+    pub(crate) files: Files,
     /// Options in force, resolved.
     pub(crate) options: Options,
     /// Where extents live; reads through it are those of users.
@@ -67,18 +70,14 @@ pub struct Shared {
     pub(crate) rows: Option<RowCache>,
     /// The durable log of what the tree looks like.
     pub(crate) manifest: Arc<Manifest>,
-    /// Ingest marks whose edit failed.
-    pub(crate) marks: Marks,
     /// Segments and the order of commits.
     pub(crate) journal: Arc<dyn Journal>,
-    /// Only one thread trims the journal at a time, and none beside a copy or an ingest.
-    pub(crate) trimming: Mutex<()>,
+    /// What a trim of the journal shares with copies and ingests.
+    pub(crate) trims: Trims,
     /// The moments that live snapshots see.
     pub(crate) pins: Pins,
-    /// The live readers, which see these moments.
+    /// The live readers, which see these moments, and those that wait for a commit.
     pub(crate) readers: Readers,
-    /// Readers of changes that wait for a commit.
-    pub(crate) feed_waiters: Arc<FeedWaiters>,
     /// The tables.
     pub(crate) catalog: Catalog,
     /// Functions that the program registered at opening, for tables to name.
@@ -93,23 +92,8 @@ pub struct Shared {
     pub(crate) histograms: Histograms,
     /// The log of slow operations.
     pub(crate) slow_log: SlowLog,
-    /// Counts of the bytes that pass between the engine and its device.
-    pub(crate) flows: Flows,
-    /// Bounds the bytes per second of background work.
-    pub(crate) limiter: Arc<RateLimiter>,
-    /// Set when the database begins to close.
-    pub(crate) closing: AtomicBool,
-    /// Facts for the origins of extents that jobs write.
+    /// What jobs that write extents have in common.
     pub(crate) extent_jobs: ExtentJobs,
-}
-
-/// Facts for the origins of extents: the number of jobs, and the database that this one was copied from.
-#[derive(Default)]
-pub(crate) struct ExtentJobs {
-    /// How many have begun since the opening.
-    begun: AtomicU64,
-    /// The database that this one is a copy of, or 0; looked up by the first job.
-    copied_from: OnceLock<DatabaseId>,
 }
 
 /// An owner of the part `P` of an open database: the engine, which parts below it cannot name.
@@ -168,7 +152,12 @@ impl Shared {
     /// Directory of the database.
     #[must_use]
     pub fn dir(&self) -> &PathBuf {
-        &self.dir
+        self.files.dir()
+    }
+
+    /// The device under everything.
+    pub(crate) fn disk(&self) -> &Arc<dyn Disk> {
+        self.files.disk()
     }
 
     /// A number from 1 that no other engine of this process has or had: what belongs to one open database can
@@ -176,7 +165,7 @@ impl Shared {
     #[inline]
     #[must_use]
     pub fn instance(&self) -> u64 {
-        self.instance
+        self.opening.instance()
     }
 
     /// The tables.
@@ -196,7 +185,7 @@ impl Shared {
     /// # Errors
     /// `Cancelled` after a close, `Io` if no thread can be started.
     pub fn add_listener(&self, listener: Arc<dyn Listener>) -> Result<()> {
-        self.events.add_listener((&self.env, self.instance), || self.is_closing(), listener)
+        self.events.add_listener((&self.env, self.instance()), || self.is_closing(), listener)
     }
 
     /// Waits until listeners got all events so far, including the ends of running flushes. It does not wait
@@ -206,8 +195,8 @@ impl Shared {
     /// # Errors
     /// `Invalid` on a thread of the background, such as that of the listeners.
     pub fn wait_for_listeners(&self) -> Result<()> {
-        crate::reentrancy::refuse(self.instance)?;
-        self.events.wait_for_listeners((&self.env, self.instance));
+        crate::reentrancy::refuse(self.instance())?;
+        self.events.wait_for_listeners((&self.env, self.instance()));
         Ok(())
     }
 
@@ -223,7 +212,7 @@ impl Shared {
     /// Makes every commit so far durable, and wakes readers that wait for durable changes.
     pub(crate) fn sync_journal(&self) -> Result<()> {
         self.journal.sync()?;
-        self.feed_waiters.wake_if_waiting();
+        self.readers.of_changes().wake_if_waiting();
         Ok(())
     }
 
@@ -231,12 +220,12 @@ impl Shared {
     pub(crate) fn sync_journal_through(&self, seq: SeqNo) -> Result<()> {
         debug_assert!(seq <= self.visible(), "no record {seq} is placed that a sync could make durable");
         self.journal.sync_through(seq)?;
-        self.feed_waiters.wake_if_waiting();
+        self.readers.of_changes().wake_if_waiting();
         Ok(())
     }
 
     pub(crate) fn refuse_if_read_only(&self) -> Result<()> {
-        crate::reentrancy::refuse(self.instance)?;
+        crate::reentrancy::refuse(self.instance())?;
         if self.options.read_only {
             return Err(Error::invalid(
                 "the database was opened read_only: open it for writing to change it",
@@ -247,16 +236,11 @@ impl Shared {
 
     /// Refuses `what` for a database whose manifest and extents do not lie in its directory.
     pub(crate) fn refuse_elsewhere(&self, what: &str, remedy: &str) -> Result<()> {
-        match &self.elsewhere {
-            None => Ok(()),
-            Some(address) => Err(Error::invalid(format!(
-                "{what} needs manifest and extents in the database's directory, and they lie in {address}: {remedy}"
-            ))),
-        }
+        self.opening.refuse_elsewhere(what, remedy)
     }
 
     pub(crate) fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::Relaxed)
+        self.opening.is_closing()
     }
 
     /// Appends an edit, with the void marks of ingests whose edit failed.
@@ -265,10 +249,10 @@ impl Shared {
     /// Those of the manifest.
     pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
         debug_assert!(!self.options.read_only, "a database opened read_only writes no manifest");
-        let void = self.marks.void();
+        let void = self.trims.void_marks();
         ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         self.manifest.append(&Edit { ops })?;
-        self.marks.forget(&void);
+        self.trims.forget_marks(&void);
         Ok(())
     }
 
@@ -280,7 +264,7 @@ impl Shared {
 
     /// Control for one piece of background work.
     pub(crate) fn new_control(&self) -> JobControl {
-        JobControl::new(self.env.clock.clone(), Some(self.limiter.clone()))
+        self.extent_jobs.new_control(&self.env)
     }
 
     /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
@@ -305,27 +289,14 @@ impl Shared {
             .map(|stored| stored.options.iter().filter(|(name, _)| name != TABLE_NOTE).cloned().collect());
         Origin {
             database: state.database,
-            before: self.copied_from(),
+            before: self.extent_jobs.copied_from(&self.files),
             edit,
-            // Relaxed: only that each job has a number of its own, and a later one a greater one, counts.
-            job: self.extent_jobs.begun.fetch_add(1, Ordering::Relaxed),
+            job: self.extent_jobs.next_number(),
             level: 0,
             table: table.name.clone(),
             options: options.unwrap_or_default(),
             replaced: Vec::new(),
         }
-    }
-
-    /// The database that this one is a copy of.
-    fn copied_from(&self) -> DatabaseId {
-        if let Some(known) = self.extent_jobs.copied_from.get() {
-            return *known;
-        }
-        // Read outside of the cell: a second job must not wait for the device there. Both read the same.
-        // Damage there concerns repair alone, which has other ways to know it.
-        let origins = read_origins(&*self.disk, &self.dir).ok().flatten();
-        let found = origins.and_then(|ids| ids.last().copied()).unwrap_or_default();
-        *self.extent_jobs.copied_from.get_or_init(|| found)
     }
 
     /// Counts what a flush of `table` wrote.

@@ -338,5 +338,10 @@ impl Medium for FileMedium {
             thread.join();
         }
         self.shared.give_up_prepared();
+        let has_prepared = || {
+            let state = self.shared.state.lock();
+            state.ready.is_some() || state.pending.is_some()
+        };
+        debug_assert!(!has_prepared(), "the preparer runs on behind the end of its journal");
     }
 }

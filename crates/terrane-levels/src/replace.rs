@@ -110,6 +110,7 @@ impl<E: HasMeta> Level<E> {
             }
             gone.push(index);
         }
+        debug_assert_eq!(gone.len(), removed.len(), "each removal has one place");
         gone.sort_unstable();
         match gone.windows(2).find(|pair| pair[0] == pair[1]) {
             Some(pair) => {

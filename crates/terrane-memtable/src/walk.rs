@@ -137,6 +137,12 @@ impl<'t> Walk<'t> {
         if let Some(list) = self.list {
             return self.seek_in(list, key, seq);
         }
+        self.seek_in_tree(key, seq);
+        let is_behind = self.at.as_ref().is_none_or(|at| at.head.key() >= key);
+        debug_assert!(is_behind, "a seek lands before its key");
+    }
+
+    fn seek_in_tree(&mut self, key: &[u8], seq: SeqNo) {
         self.start();
         let Some(mut node) = self.root() else { return };
         let mut depth = 0;

@@ -186,8 +186,7 @@ impl Extent {
         self.get_hashed(cache, key, Some(filter::hash(key)), seq, value)
     }
 
-    /// [`Extent::get`] for callers that search several extents: `hash` is [`terrane_format::filter::hash`] of
-    /// `key`, or `None` to skip the filter.
+    /// [`Extent::get`] with the [`filter::hash`] of `key`, for several extents; `None` skips the filter.
     ///
     /// # Errors
     /// As [`Extent::get`].
@@ -200,6 +199,7 @@ impl Extent {
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Result<Option<SeqKind>> {
+        debug_assert!(hash.is_none_or(|it| it == filter::hash(key)), "the filter is asked for another key");
         // The epoch ends with this statement, because it must not be held while the store reads.
         let probe = self.probe(&swip::enter(), key, hash, seq, value);
         match probe {

@@ -262,7 +262,7 @@ impl Maintenance {
     /// As [`Maintenance::flush`]; `Invalid` while the background is paused, because it could wait for ever,
     /// and on a thread of the background.
     pub fn wait_until_quiescent(&self) -> Result<()> {
-        crate::reentrancy::refuse(self.instance)?;
+        crate::reentrancy::refuse(self.instance())?;
         if self.options.read_only {
             return Ok(());
         }

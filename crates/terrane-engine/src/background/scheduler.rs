@@ -37,7 +37,7 @@ struct Changed(u64);
 impl Maintenance {
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
-        let is_worker = || works_for(self.instance) || self.env.spawn.stepper().is_some();
+        let is_worker = || works_for(self.instance()) || self.env.spawn.stepper().is_some();
         debug_assert!(is_worker(), "a callback of a job could wait for the job on any other thread");
         self.readers.look(self.env.clock.now());
         self.write_control().look_at_stall();

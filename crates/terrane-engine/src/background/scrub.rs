@@ -22,6 +22,7 @@ use crate::background::quarantine::FINDINGS_MAX;
 use crate::background::scheduler::Schedule;
 use crate::observe::findings::Finding;
 use crate::observe::stats::add;
+use crate::table::Table;
 
 /// Pieces of work per second at full rate.
 const PIECES_PER_SECOND: u64 = 10;
@@ -101,29 +102,15 @@ impl Maintenance {
         verified
     }
 
-    /// The first extent behind `position`, and the position behind it.
+    /// The first extent behind `position`, and the position behind it. It looks at the table of `position`
+    /// and, behind its last extent, at those that follow: no extent costs a walk over all tables.
     fn next_extent(&self, position: &Position) -> Option<(Position, Arc<Extent>)> {
-        for table in self.catalog.all().into_iter().filter(|table| table.id >= position.table) {
-            let tree = table.pinned().tree;
-            let is_first = table.id == position.table;
-            for (place, (_, level)) in tree.places().enumerate() {
-                if is_first && place < position.place {
-                    continue;
-                }
-                let after = position.after.as_deref().filter(|_| is_first && place == position.place);
-                let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
-                if let Some(extent) = level.range(level.overlapping(lower, Bound::Unbounded)).next() {
-                    let after = Some(Box::from(extent.meta.largest.as_slice()));
-                    return Some((Position { table: table.id, place, after }, extent.clone()));
-                }
+        let mut from = position.table;
+        while let Some(table) = self.catalog.first_from(from) {
+            if let Some(found) = next_in_table(&table, position) {
+                return Some(found);
             }
-            let after = position.after.as_deref().filter(|_| is_first && position.place == VALUES);
-            let after = after.and_then(|number| Some(u64::from_be_bytes(number.try_into().ok()?)));
-            if let Some(values) = tree.values.next_behind(after.map(ValueTableId)) {
-                let after = Some(Box::from(values.number().0.to_be_bytes().as_slice()));
-                let position = Position { table: table.id, place: VALUES, after };
-                return Some((position, values.extent.clone()));
-            }
+            from = TableId(table.id.0.checked_add(1)?);
         }
         None
     }
@@ -149,5 +136,66 @@ impl Maintenance {
         add(&self.counters.scrub_extents, 1);
         add(&self.counters.scrub_bytes, u64::from(extent.meta.bytes));
         refused
+    }
+}
+
+/// The first extent of a table behind `position`, which lies in it or before it.
+fn next_in_table(table: &Table, position: &Position) -> Option<(Position, Arc<Extent>)> {
+    debug_assert!(table.id >= position.table, "the pass is past table {:?}", table.id);
+    let tree = table.pinned().tree;
+    let is_within = table.id == position.table;
+    for (place, (_, level)) in tree.places().enumerate() {
+        if is_within && place < position.place {
+            continue;
+        }
+        let after = position.after.as_deref().filter(|_| is_within && place == position.place);
+        let lower = after.map_or(Bound::Unbounded, Bound::Excluded);
+        if let Some(extent) = level.range(level.overlapping(lower, Bound::Unbounded)).next() {
+            let after = Some(Box::from(extent.meta.largest.as_slice()));
+            return Some((Position { table: table.id, place, after }, extent.clone()));
+        }
+    }
+    let after = position.after.as_deref().filter(|_| is_within && position.place == VALUES);
+    let after = after.and_then(|number| Some(u64::from_be_bytes(number.try_into().ok()?)));
+    let values = tree.values.next_behind(after.map(ValueTableId))?;
+    let after = Some(Box::from(values.number().0.to_be_bytes().as_slice()));
+    Some((Position { table: table.id, place: VALUES, after }, values.extent.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use terrane_base::env::{Env, SteppedSpawn};
+    use terrane_base::options::Options;
+    use terrane_device::MemDisk;
+
+    use super::*;
+    use crate::engine::Engine;
+
+    #[test]
+    fn a_pass_comes_to_each_extent_of_each_table_once() {
+        let env = Env { spawn: Arc::new(SteppedSpawn::default()), ..Env::real() };
+        let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+        let engine =
+            Engine::open_on(Arc::new(MemDisk::new()), Path::new("/db"), &options, env).expect("opens");
+        for number in 1..150_u32 {
+            let table = engine.create_table(&number.to_string(), &[]).expect("a table");
+            // Every third one stays empty.
+            if number % 3 > 0 {
+                engine.put(table.id, b"key", b"value", false).expect("commits");
+            }
+        }
+        engine.flush().expect("flushes");
+        (40..110).for_each(|number| engine.drop_table(&format!("{number}")).expect("it exists"));
+        let expected: Vec<_> = (1..150_u32).filter(|n| n % 3 > 0 && !(40..110).contains(n)).collect();
+        let (mut position, mut found) = (Position::default(), Vec::new());
+        while let Some((next, _)) = engine.next_extent(&position) {
+            let name = crate::table::catalog::name_of(engine.catalog(), next.table).expect("it is listed");
+            found.push(name.parse::<u32>().expect("a number"));
+            position = next;
+        }
+        assert_eq!(found, expected, "tables with an extent");
+        engine.close().expect("closes");
     }
 }

@@ -32,7 +32,7 @@ impl Maintenance {
                 loop {
                     let seen = scheduler.signals();
                     let step = |engine: MaintenanceRef| {
-                        let _working = Working::of(engine.instance);
+                        let _working = Working::of(engine.instance());
                         engine.work_step()
                     };
                     match engine.upgrade().map_or(Step::Ended, step) {

@@ -175,7 +175,7 @@ impl Feed {
                 "durable_only and read_only contradict each other: only an opening for writing makes durable what it finds",
             ));
         }
-        let mut trail = Trail::new(shared.disk.clone(), shared.dir.join(JOURNAL), from);
+        let mut trail = Trail::new(shared.disk().clone(), shared.dir().join(JOURNAL), from);
         // The error comes at once, not with the first batch.
         trail.check(visible, &|| Ok(shared.manifest.state()))?;
         let env = shared.env.clone();
@@ -255,7 +255,7 @@ impl Feed {
         let fate = match &self.source {
             Source::Open(shared, _) => {
                 let mut look = || seen.insert(shared.manifest.state()).clone();
-                shared.marks.fate(seq, &mut look)?
+                shared.trims.fate(seq, &mut look)?
             }
             Source::Files(files) => ingest_mark::fate_in(seen.insert(files.state()?), seq),
         };
@@ -292,7 +292,7 @@ impl Feed {
             match &self.source {
                 Source::Open(shared, options) => {
                     let is_there = || shared.may_tell(*options) >= next || shared.is_closing();
-                    shared.feed_waiters.wait(&self.env, left.min(SLEEP_MAX), is_there);
+                    shared.readers.of_changes().wait(&self.env, left.min(SLEEP_MAX), is_there);
                 }
                 Source::Files(_) => self.env.clock.sleep(left.min(POLL)),
             }

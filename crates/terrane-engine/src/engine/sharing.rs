@@ -16,10 +16,10 @@ impl Engine {
     /// process could read them. Without threads (in a simulator) none are shared.
     pub(crate) fn share_metrics(self: &Arc<Self>) {
         let interval = self.options.diagnostics.metrics_page_ms;
-        if !self.disk.is_public() || self.env.spawn.stepper().is_some() {
+        if !self.disk().is_public() || self.env.spawn.stepper().is_some() {
             return;
         }
-        let file = PageFile::of(&self.disk, &self.dir);
+        let file = PageFile::of(self.disk(), self.dir());
         // It would be taken for a page of this process. A file of another program stays.
         let _ = file.remove();
         if interval == 0 {
@@ -67,7 +67,7 @@ impl Engine {
     pub(crate) fn stop_sharing(&self) {
         if self.background.page_writer.close() {
             // A page that stays shows that its writer is gone: nothing is wrong with it but its age.
-            let _ = PageFile::of(&self.disk, &self.dir).remove();
+            let _ = PageFile::of(self.disk(), self.dir()).remove();
         }
     }
 }

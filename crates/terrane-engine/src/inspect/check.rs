@@ -117,7 +117,7 @@ impl Shared {
     /// Verifies the segments that accept no further records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
         // A segment that is trimmed meanwhile would look lost.
-        let _no_trim = self.trimming.lock();
+        let _no_trim = self.trims.hold();
         let state = self.manifest.state();
         // Opened for reading only, nothing is written to any segment; otherwise the active one grows.
         let active =
@@ -131,9 +131,9 @@ impl Shared {
             make_durable: false,
             salt: state.database.segment_salt(),
         };
-        let dir = self.dir.join(JOURNAL);
+        let dir = self.dir().join(JOURNAL);
         let sink = |_: &Arc<SegmentMemory>, _: usize, _: &Record<'_>, _: SeqNo| Ok(());
-        match replay(&*self.disk, &dir, &listed, &settings, &*self.env.spawn, &sink) {
+        match replay(&**self.disk(), &dir, &listed, &settings, &*self.env.spawn, &sink) {
             Ok(replayed) => {
                 report.segments += replayed.segments.len() as u64;
                 report.bytes += replayed.bytes;
@@ -156,9 +156,9 @@ impl Shared {
 
     /// Verifies the segments that are history.
     fn check_history(&self, report: &mut CheckReport) -> Result<()> {
-        let _no_trim = self.trimming.lock();
+        let _no_trim = self.trims.hold();
         let state = self.manifest.state();
-        let dir = self.dir.join(JOURNAL);
+        let dir = self.dir().join(JOURNAL);
         for segment in state.history.values() {
             match self.check_kept(&dir, &state, segment) {
                 Ok(()) => {}
@@ -174,7 +174,7 @@ impl Shared {
     fn check_kept(&self, dir: &Path, state: &State, segment: &KeptSegment) -> Result<()> {
         let (spec, kept, salt) = (segment.spec, segment.kept, state.database.segment_salt());
         let spec = SegmentSpec { id: spec.id, file: spec.file, bytes: spec.bytes };
-        let opened = SegmentReader::open(&*self.disk, dir, &spec, salt, Some(kept.end_offset), true)?;
+        let opened = SegmentReader::open(&**self.disk(), dir, &spec, salt, Some(kept.end_offset), true)?;
         let mut reader = opened.filter(|reader| reader.first_seq() == kept.first_seq).ok_or_else(|| {
             let path = dir.join(spec.file_name()).display().to_string();
             Error::corrupt(format!("segment {} is missing or has another header", spec.id)).at(path, 0)

@@ -76,7 +76,7 @@ impl Shared {
         let state = self.manifest.state();
         let file = |file: u32| {
             let name = terrane_journal::file_name(file);
-            (file > 0).then(|| self.dir.join(JOURNAL).join(name))
+            (file > 0).then(|| self.dir().join(JOURNAL).join(name))
         };
         let kept = state.history.values().map(|kept| SegmentEntry {
             id: kept.spec.id,

@@ -270,7 +270,7 @@ impl Shared {
         LockWait {
             env: &self.env,
             until: self.env.clock.now().saturating_add(timeout),
-            closing: &self.closing,
+            closing: self.opening.closing_flag(),
             finds_deadlocks: true,
         }
     }

@@ -9,6 +9,7 @@ mod entry;
 pub(crate) mod feed_waiters;
 
 use std::panic::Location;
+use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam_utils::CachePadded;
@@ -20,6 +21,7 @@ use terrane_levels::Pin;
 use crate::observe::stats::{Stats, add};
 use entry::Shard;
 pub(crate) use entry::{Entry, Held, Release};
+use feed_waiters::FeedWaiters;
 
 /// Parts of the list; threads take turns in choosing one.
 const SHARDS: usize = 16;
@@ -79,6 +81,7 @@ pub(crate) struct Readers {
     /// When the background looks again, in nanoseconds of the clock.
     next_look: AtomicU64,
     expired: AtomicU64,
+    of_changes: Arc<FeedWaiters>,
 }
 
 /// Where a reader is in the list, until it leaves.
@@ -114,7 +117,14 @@ impl Readers {
             coarse: AtomicU64::new(0),
             next_look: AtomicU64::new(0),
             expired: AtomicU64::new(0),
+            of_changes: Arc::default(),
         }
+    }
+
+    /// Readers of changes that wait for a commit.
+    #[inline]
+    pub(crate) fn of_changes(&self) -> &Arc<FeedWaiters> {
+        &self.of_changes
     }
 
     /// The greatest age; `None` is any.

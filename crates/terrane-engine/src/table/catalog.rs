@@ -110,6 +110,14 @@ impl Catalog {
         tables
     }
 
+    /// The first table with this id or a greater one. It costs the same however many tables there are, but
+    /// for the pages between.
+    pub(crate) fn first_from(&self, id: TableId) -> Option<Arc<Table>> {
+        let found = self.by_id.load(&terrane_base::epoch::pin()).first_from(id).cloned();
+        debug_assert!(found.as_ref().is_none_or(|table| table.id >= id), "a table before {id:?}");
+        found
+    }
+
     /// Every table, by id.
     pub fn all(&self) -> Vec<Arc<Table>> {
         self.by_id.load(&terrane_base::epoch::pin()).tables().cloned().collect()
@@ -224,6 +232,15 @@ impl Slots {
         self.0.iter().flat_map(|page| page.iter().flatten())
     }
 
+    fn first_from(&self, id: TableId) -> Option<&Arc<Table>> {
+        let index = id.0 as usize;
+        let behind = self.0.get(index / PAGE_TABLES..)?.iter().enumerate();
+        behind
+            .flat_map(|(page, tables)| &tables[if page == 0 { index % PAGE_TABLES } else { 0 }..])
+            .flatten()
+            .next()
+    }
+
     fn put(&mut self, table: Arc<Table>) {
         let index = table.id.0 as usize;
         while self.0.len() <= index / PAGE_TABLES {
@@ -245,4 +262,38 @@ impl Slots {
 /// Name of the table with this id.
 pub(crate) fn name_of(catalog: &Catalog, id: TableId) -> Option<String> {
     catalog.get(id, &terrane_base::epoch::pin()).map(|table| table.name.clone())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use terrane_base::env::{Env, SteppedSpawn};
+    use terrane_base::options::Options;
+    use terrane_device::MemDisk;
+
+    use super::*;
+    use crate::engine::Engine;
+
+    #[test]
+    fn the_first_table_from_a_number_is_found_over_gaps_and_pages() {
+        let env = Env { spawn: Arc::new(SteppedSpawn::default()), ..Env::real() };
+        let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+        let engine =
+            Engine::open_on(Arc::new(MemDisk::new()), Path::new("/db"), &options, env).expect("opens");
+        let last = 3 * PAGE_TABLES as u32 + 5;
+        (1..=last).for_each(|number| drop(engine.create_table(&number.to_string(), &[]).expect("a table")));
+        // A hole within a page, one over the end of a page, a page without tables.
+        for hole in [3..5, 60..70, 2 * 64..3 * 64] {
+            hole.for_each(|number| engine.drop_table(&number.to_string()).expect("it exists"));
+        }
+        let ids: Vec<_> = engine.catalog().all().iter().map(|table| table.id).collect();
+        for number in 0..last + 2 * PAGE_TABLES as u32 {
+            let expected = ids.iter().copied().find(|id| id.0 >= number);
+            let found = engine.catalog().first_from(TableId(number)).map(|table| table.id);
+            assert_eq!(found, expected, "from {number}");
+        }
+        assert!(engine.catalog().first_from(TableId(u32::MAX)).is_none());
+        engine.close().expect("closes");
+    }
 }

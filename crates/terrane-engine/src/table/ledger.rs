@@ -13,13 +13,18 @@
 //! The ledger does not rest on the read views: it learns of a memtable when the memtable becomes active, and
 //! knows its oldest segment. So a trim asks the ledger once more before it removes segments. No read and no
 //! write uses the ledger.
+//!
+//! What the manifest edit of rule 2 says of a generation is true only if the flush took each of its entries:
+//! it counts them ([`Completeness`]).
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
-use terrane_memtable::{GlobalIndex, Memtable};
+use terrane_base::{Cursor, Entry, Error, Kind, Result, SegmentId, SeqNo};
+use terrane_memtable::{GlobalIndex, Memtable, MemtableCursor};
 
+use crate::table::Table;
 use crate::table::read_view::ReadView;
+use crate::table::stopped::Left;
 
 /// The memtables that may leave memory in a step, and the reason why.
 pub(crate) enum Leaves<'g> {
@@ -223,6 +228,80 @@ impl Owed {
             false if memtable.is_empty() => Ok(Fate::Gone),
             false => Err("although no generation of the new view has taken them in"),
         }
+    }
+}
+
+/// A cursor over a generation that counts the entries that a flush takes: the flush calls `next` behind each.
+/// The flush closed the generation to merges, so it has as many entries when the flush ends as when it began.
+/// The steps of the flush together, or the dump that replaced them, must have taken each of them.
+pub(crate) struct Completeness {
+    inner: MemtableCursor,
+    taken: u64,
+    /// The entries of the generation without its range deletes, which the flush gets apart from the cursor.
+    all: u64,
+}
+
+impl Completeness {
+    /// A cursor over `generation`, which is closed to merges.
+    pub(crate) fn new(generation: &GlobalIndex) -> Completeness {
+        let ranges = generation.index().range_deletes().map_or(0, |deletes| deletes.len());
+        assert!(
+            ranges <= generation.entry_count(),
+            "{ranges} range deletes of {} entries",
+            generation.entry_count()
+        );
+        Completeness { inner: generation.cursor(), taken: 0, all: generation.entry_count() - ranges }
+    }
+
+    /// Checks that the flush took every entry once.
+    ///
+    /// # Errors
+    /// `Poisoned`: background work on the table has stopped.
+    pub(crate) fn check_whole(&self, table: &Table, generation: &GlobalIndex) -> Result<()> {
+        if self.taken == self.all {
+            return Ok(());
+        }
+        let (first, last) = (generation.first_seq(), generation.last_seq());
+        let what = format!(
+            "the flush of commits {first} to {last} took {} entries of {}, and the others would leave memory",
+            self.taken, self.all
+        );
+        Err(table.stop(what, Left::Nothing))
+    }
+}
+
+impl Cursor for Completeness {
+    #[inline]
+    fn entry(&self) -> Option<Entry<'_>> {
+        let is_lost = terrane_base::planted!(LoseFlushTail) && self.taken + 1 >= self.all;
+        if is_lost { None } else { self.inner.entry() }
+    }
+
+    fn seek(&mut self, key: &[u8], seq: SeqNo) -> Result<()> {
+        self.inner.seek(key, seq)
+    }
+
+    fn seek_before(&mut self, key: &[u8]) -> Result<()> {
+        self.inner.seek_before(key)
+    }
+
+    fn seek_first(&mut self) -> Result<()> {
+        self.inner.seek_first()
+    }
+
+    fn seek_last(&mut self) -> Result<()> {
+        self.inner.seek_last()
+    }
+
+    #[inline]
+    fn next(&mut self) -> Result<()> {
+        debug_assert!(self.inner.entry().is_some(), "an entry is taken where one is");
+        self.taken += 1;
+        self.inner.next()
+    }
+
+    fn prev(&mut self) -> Result<()> {
+        self.inner.prev()
     }
 }
 

@@ -81,7 +81,7 @@ impl Transaction {
     #[track_caller]
     pub fn begin(engine: Arc<Engine>, options: TransactionOptions) -> Result<Transaction> {
         engine.refuse_if_read_only()?;
-        if engine.closing.load(terrane_base::sync::atomic::Ordering::Relaxed) {
+        if engine.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
         let txn = &engine.txn;

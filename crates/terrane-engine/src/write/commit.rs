@@ -65,7 +65,7 @@ impl WritePath {
         if batch.is_empty() {
             return self.write_nothing(sync);
         }
-        let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trimming.lock());
+        let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trims.hold());
         let mut probe = self.slow_log.probe_write(batch);
         let permit = self.write_control().admit(batch, wait.admission)?;
         probe.note_admitted();
@@ -96,7 +96,7 @@ impl WritePath {
             self.index(placed);
         })?;
         debug_assert!(seq <= self.journal.visible(), "a commit returns once every read sees it");
-        self.feed_waiters.wake_if_waiting();
+        self.readers.of_changes().wake_if_waiting();
         Ok(Committed { seq, end })
     }
 

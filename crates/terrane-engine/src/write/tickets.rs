@@ -60,7 +60,7 @@ impl PersistThrough for DurableJournal {
 
 impl AsyncWrites {
     pub(crate) fn new(shared: &Shared) -> AsyncWrites {
-        let (journal, feed_waiters) = (shared.journal.clone(), shared.feed_waiters.clone());
+        let (journal, feed_waiters) = (shared.journal.clone(), shared.readers.of_changes().clone());
         let journal = DurableJournal { journal, feed_waiters };
         let tickets = Tickets::new(Box::new(journal), TICKETS_MAX, &shared.env, tell_panic);
         AsyncWrites { tickets, service: Mutex::new(Service::NotStarted) }
@@ -153,7 +153,7 @@ impl WritePath {
         // Before anything else: the thread of tickets must not wait for itself.
         self.refuse_if_read_only()?;
         if sync {
-            self.async_writes.start(&self.env, self.instance)?;
+            self.async_writes.start(&self.env, self.instance())?;
             make_room()?;
         }
         let seq = self.write_waiting(batch, false, wait)?;

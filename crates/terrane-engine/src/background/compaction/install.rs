@@ -13,7 +13,7 @@ use terrane_levels::{Change, Metasnapshot};
 use terrane_table::Extent;
 
 use crate::background::compaction::cache_transfer::Fresh;
-use crate::background::job_report;
+use crate::background::job_log;
 use crate::background::maintenance::Maintenance;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
@@ -79,7 +79,7 @@ impl Maintenance {
             extent.mark_obsolete();
         }
         drop(installing);
-        job_report::installed(result);
+        job_log::installed(result);
         self.refresh_debt();
         self.memory.return_freed(&self.options);
         Ok(())

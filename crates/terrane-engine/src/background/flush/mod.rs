@@ -7,7 +7,6 @@
 //! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps
 //! put into level 1 is seen twice under the same sequence numbers.
 
-pub(crate) mod completeness;
 mod early;
 pub(crate) mod merge_frozen;
 pub(crate) mod scan_trigger;
@@ -24,15 +23,14 @@ use terrane_levels::Metasnapshot;
 use terrane_memtable::GlobalIndex;
 
 use crate::background::compaction::ranges_of;
-use crate::background::flush::completeness::Completeness;
 use crate::background::job::Job;
-use crate::background::job_report;
+use crate::background::job_log;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::table::Table;
-use crate::table::ledger::Leaves;
+use crate::table::ledger::{Completeness, Leaves};
 use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 use crate::table::tree_shape::shape_of;
@@ -268,7 +266,7 @@ impl FlushJob<'_> {
                 engine.refresh_debt();
             }
             flushed?;
-            job_report::flushed(&generation);
+            job_log::flushed(&generation);
             add(&engine.counters.flushes, 1);
             add(&table.counters.table_flushes, 1);
             engine.throttle.note_flush(generation.record_bytes(), engine.env.clock.now() - started);

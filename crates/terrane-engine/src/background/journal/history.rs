@@ -102,7 +102,7 @@ impl Shared {
     /// Brings history in order when the database was opened: the rule, and that it ends where the live
     /// segments begin.
     pub(crate) fn reconcile_history(&self) -> Result<()> {
-        let _one_at_a_time = self.trimming.lock();
+        let _one_at_a_time = self.trims.hold();
         let state = self.manifest.state();
         let rule = rule_of(&self.options, state.history_rule)?;
         let mut ops = Vec::new();
@@ -146,8 +146,8 @@ impl Shared {
 
     /// Number of the first record of a segment, as its header says; `None` if its file has none.
     fn first_of(&self, id: SegmentId, file: u32) -> Result<Option<SeqNo>> {
-        let path = self.dir.join(JOURNAL).join(terrane_journal::file_name(file));
-        let header = segment_in_file(&*self.disk, &path)?.filter(|header| header.id == id);
+        let path = self.dir().join(JOURNAL).join(terrane_journal::file_name(file));
+        let header = segment_in_file(&**self.disk(), &path)?.filter(|header| header.id == id);
         Ok(header.map(|header| SeqNo(header.previous.last_seq.0 + 1)))
     }
 
@@ -219,13 +219,13 @@ impl Shared {
 
     /// Removes files of segments that the manifest does not list any more.
     pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
-        let dir = self.dir.join(terrane_levels::directory::JOURNAL);
+        let dir = self.dir().join(terrane_levels::directory::JOURNAL);
         for file in files {
-            match self.disk.remove(&dir.join(terrane_journal::file_name(file))) {
+            match self.disk().remove(&dir.join(terrane_journal::file_name(file))) {
                 Err(error) if error.kind() != Kind::NotFound => return Err(error),
                 _ => {}
             }
         }
-        self.disk.sync_dir(&dir)
+        self.disk().sync_dir(&dir)
     }
 }

@@ -83,7 +83,7 @@ impl Maintenance {
 
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
     pub(crate) fn trim_segments(&self) -> Result<()> {
-        let _one_at_a_time = self.trimming.lock();
+        let _one_at_a_time = self.trims.hold();
         // The edit speaks of every table: none may be made or dropped meanwhile.
         let _no_drop = self.catalog.change();
         let found = self.trimmable();

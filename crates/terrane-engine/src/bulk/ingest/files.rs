@@ -77,7 +77,7 @@ impl WritePath {
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
             // The ingest is committed: an error would say that it is not.
-            let left = files.iter().filter(|file| self.disk.remove(&file.path).is_err());
+            let left = files.iter().filter(|file| self.disk().remove(&file.path).is_err());
             ingested.files_left = left.count() as u64;
         }
         Ok(ingested)
@@ -92,7 +92,7 @@ impl WritePath {
                 return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", file.table.name)));
             }
             file.table.refuse_if_stopped()?;
-            let opened = ExternalFile::open_ordered(&*self.disk, &file.path, &self.functions.orders)?;
+            let opened = ExternalFile::open_ordered(&**self.disk(), &file.path, &self.functions.orders)?;
             check_purpose(&opened, &file.table)?;
             check_slots(&opened)?;
             if options.verify

@@ -65,7 +65,7 @@ impl WritePath {
         let seq = self.publish_locked(arrivals)?;
         span_lock.land(seq);
         drop(watched);
-        self.feed_waiters.wake_if_waiting();
+        self.readers.of_changes().wake_if_waiting();
         add(
             &self.counters.extents_ingested,
             arrivals.iter().map(|arrival| arrival.all().count() as u64).sum(),
@@ -101,7 +101,7 @@ impl WritePath {
         let placed = self.claim_places(arrivals);
         let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
             // No checkpoint or backup has the commit without the edit.
-            let _no_moment = self.trimming.lock();
+            let _no_moment = self.trims.hold();
             // A drop waits until edit and read views agree again, or the edit finds the table dropped.
             let _installing: Vec<_> = tables.iter().map(|table| table.installing.lock()).collect();
             match tables.iter().find(|table| table.is_dropped()) {
@@ -136,7 +136,7 @@ impl WritePath {
         let seq = self.journal.commit(&marker, true, &mut |placed| {
             let seq = placed.first_seq;
             let changes = self.append_arrivals(arrivals, places, tables, seq);
-            let changes = changes.inspect_err(|error| self.marks.note_failure(seq, error));
+            let changes = changes.inspect_err(|error| self.trims.note_failure(seq, error));
             entered = changes.and_then(|changes| self.show_arrivals(arrivals, tables, changes, seq));
         })?;
         if entered.as_ref().is_err_and(|error| error.kind() != Kind::Poisoned) {

@@ -9,7 +9,6 @@
 //! error leaves objects that no manifest names, for the next step 1.
 
 use std::sync::Arc;
-use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_format::backup::{BackupManifest, BackupSegment, ObjectKind, bytes_name};
@@ -225,7 +224,7 @@ impl Making<'_, '_> {
     }
 
     fn check_open(&self) -> Result<()> {
-        if self.engine.closing.load(Ordering::Acquire) {
+        if self.engine.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database closes"));
         }
         Ok(())
@@ -237,7 +236,7 @@ fn may_begin(engine: &Maintenance, options: &BackupOptions) -> Result<()> {
     if !engine.options.read_only {
         return engine.refuse_if_read_only();
     }
-    crate::reentrancy::refuse(engine.instance)?;
+    crate::reentrancy::refuse(engine.instance())?;
     if options.flush {
         return Err(Error::invalid(
             "option flush: the database was opened for reading, and nothing of it can be flushed",

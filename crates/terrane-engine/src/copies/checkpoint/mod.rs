@@ -56,17 +56,17 @@ impl Shared {
     /// # Errors
     /// As [`Shared::checkpoint`]; `Cancelled` if `is_cancelled` said so, and nothing is at `path`.
     pub fn checkpoint_until(&self, path: &Path, is_cancelled: &dyn Fn() -> bool) -> Result<Checkpoint> {
-        crate::reentrancy::refuse(self.instance)?;
+        crate::reentrancy::refuse(self.instance())?;
         self.refuse_elsewhere("a checkpoint", "make a backup instead, which copies")?;
         if self.options.read_only {
             refuse_undecided(self)?;
         }
-        if self.disk.real_path(path)?.starts_with(self.disk.real_path(&self.dir)?) {
+        if self.disk().real_path(path)?.starts_with(self.disk().real_path(self.dir())?) {
             let message = format!("{} is inside the database: choose a directory beside it", path.display());
             return Err(Error::invalid(message));
         }
         // A view of what another process writes has a device that only reads.
-        let disk = self.disk.beneath().unwrap_or_else(|| self.disk.clone());
+        let disk = self.disk().beneath().unwrap_or_else(|| self.disk().clone());
         let unfinished = Unfinished::begin(&disk, path)?;
         match self.fill_checkpoint(&disk, &unfinished, path, is_cancelled) {
             Ok(checkpoint) => {
@@ -128,7 +128,7 @@ impl Shared {
     /// # Errors
     /// `Io`.
     fn origins(&self) -> Result<Vec<DatabaseId>> {
-        let before = match read_origins(&*self.disk, &self.dir) {
+        let before = match read_origins(&**self.disk(), self.dir()) {
             Err(error) if error.kind() == Kind::Corrupt => None,
             before => before?,
         };

@@ -29,14 +29,14 @@ impl Moment {
     /// `Poisoned` if a sync of the journal failed before; `Invalid` for an earlier state, whose journal has
     /// later commits as well.
     pub(crate) fn take(shared: &Shared) -> Result<Moment> {
-        if shared.until.is_some() {
+        if shared.opening.shows_earlier_moment() {
             let message = "an earlier state of a database has no copies yet: export its tables";
             return Err(Error::invalid(message));
         }
         let held = Held::new(&shared.store);
-        let _no_trim = shared.trimming.lock();
+        let _no_trim = shared.trims.hold();
         let _no_table = shared.catalog.change();
-        let state = shared.marks.told_in(|| shared.manifest.state());
+        let state = shared.trims.told_in(|| shared.manifest.state());
         let excerpt = shared.journal.excerpt()?;
         Ok(Moment { state, excerpt, held })
     }
@@ -62,7 +62,7 @@ impl Moment {
 /// `Busy`.
 pub(crate) fn refuse_undecided(reader: &Shared) -> Result<()> {
     debug_assert!(reader.options.read_only, "a writer knows the outcome");
-    if reader.marks.void().is_empty() {
+    if reader.trims.void_marks().is_empty() {
         return Ok(());
     }
     let message =

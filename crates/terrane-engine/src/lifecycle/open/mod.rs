@@ -17,13 +17,11 @@ mod store;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Functions, Kind, Result, SeqNo, TableId};
-use terrane_compaction::RateLimiter;
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::{CommitLog, Journal};
@@ -35,7 +33,6 @@ use terrane_table::{Cache, Extent, RowCache};
 use crate::background::Background;
 use crate::background::maintenance::{Maintenance, MaintenanceRef};
 use crate::engine::Engine;
-use crate::ingest_mark::Marks;
 use crate::lifecycle::follower::{Following, KnownExtents};
 use crate::lifecycle::recover::{Recovered, Recovery};
 use crate::lifecycle::replay_filter::finish_swap;
@@ -48,9 +45,8 @@ use crate::observe::slow_log::SlowLog;
 use crate::observe::stats::written::Written;
 use crate::observe::stats::{Counters, Histograms, add};
 use crate::readers::Readers;
-use crate::readers::feed_waiters::FeedWaiters;
 use crate::segment_files::refuse_unfinished;
-use crate::shared::{ExtentJobs, Shared};
+use crate::shared::{ExtentJobs, Files, Opening, Shared, Trims};
 use crate::table::Table;
 use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
@@ -65,9 +61,6 @@ use parts::Watch;
 use parts::{open_elsewhere, read_elsewhere};
 use pool::Attached;
 use store::{Elsewhere, open_extents};
-
-/// How many engines this process has opened.
-static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
 
 /// Extents of dropped tables that one edit forgets.
 const FORGET_PER_EDIT: usize = 10_000;
@@ -131,37 +124,33 @@ impl Engine {
         let writers = WriterMemory { journal: journal.clone(), tables: Arc::clone(&sums), window_bytes };
         let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
         let shared = Shared {
-            instance: INSTANCES.fetch_add(1, Ordering::Relaxed) + 1,
+            opening: Opening::new(way.address(), way.until()),
             rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
             cache: memory.cache().clone(),
             catalog: Catalog::new(tables, sums),
             functions,
-            limiter: Arc::new(RateLimiter::new(env.clock.clone(), options.io_bytes_per_second)),
+            extent_jobs: ExtentJobs::new(&env, &options),
             pins: Pins::new(),
             readers: Readers::new(options.reader_age_max_ms),
-            feed_waiters: Arc::new(FeedWaiters::default()),
             events: Arc::default(),
             slow_log: SlowLog::new(env.clock.clone(), &options),
-            trimming: Mutex::new(()),
-            closing: AtomicBool::new(false),
-            extent_jobs: ExtentJobs::default(),
-            dir: dir.to_owned(),
-            elsewhere: way.address().map(str::to_owned),
-            until: way.until(),
+            trims: Trims::new(recovered.void_marks),
+            files: Files::new(disk, dir, flows),
             store,
-            disk,
             manifest,
             journal,
-            marks: Marks::new(recovered.void_marks),
             counters,
             written: Written::default(),
             histograms: Histograms::default(),
-            flows,
             options,
             env,
         };
-        let background =
-            Background::new(&shared.env, &shared.flows, &opened.store, (state.next.run, opened.compactor));
+        let background = Background::new(
+            &shared.env,
+            shared.files.flows(),
+            &opened.store,
+            (state.next.run, opened.compactor),
+        );
         let async_writes = AsyncWrites::new(&shared);
         let maintenance = Maintenance { throttle: Throttle::default(), background, memory, shared };
         let write_path = WritePath { maintenance, txn, async_writes };

@@ -41,7 +41,7 @@ fn waiting_reader(engine: &Arc<Engine>, seq: SeqNo) -> Receiver<()> {
             began.send(is_durable).expect("the test waits for it");
             is_durable
         };
-        engine.feed_waiters.wait(&Env::real(), LONG * 4, is_there);
+        engine.readers.of_changes().wait(&Env::real(), LONG * 4, is_there);
         let _ = woken.send(()); // a test that failed does not listen
     };
     Env::real().spawn.spawn("reader", Box::new(reader)).expect("a thread");

@@ -1,15 +1,20 @@
 //! Pieces of background work as others see them: a span of `tracing`, events for listeners, time, failures.
+//!
+//! A job runs on one thread from beginning to end, and all that it makes part of a tree goes through one
+//! function ([`installed`]). So its changes of extents are noted on its thread, only while a listener or a span is registered,
+//! for the event of its end.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::{Kind, Result};
-use terrane_compaction::{CancelCause, JobControl, JobSpec};
+use terrane_base::{ExtentId, Kind, Result};
+use terrane_compaction::{CancelCause, JobControl, JobResult, JobSpec};
+use terrane_memtable::GlobalIndex;
 use tracing::span::EnteredSpan;
 
 use crate::background::job::Job;
-use crate::background::job_report;
-use crate::observe::events::{Event, JobBegan, JobEnded, WorkFailed};
+use crate::observe::events::{Event, Flushed, JobBegan, JobEnded, WorkFailed};
 use crate::observe::extent_summary::{ExtentSummary, level_number};
 use crate::observe::slow_log::micros;
 use crate::shared::Shared;
@@ -21,6 +26,20 @@ pub(crate) struct Watched {
     _span: EnteredSpan,
 }
 
+/// What a job did so far.
+#[derive(Debug, Default)]
+struct Notes {
+    removed: Vec<ExtentId>,
+    written: Vec<ExtentSummary>,
+    moved: Vec<ExtentSummary>,
+    flushed: Option<Flushed>,
+}
+
+thread_local! {
+    /// Of the job that this thread runs, if there is a listener.
+    static NOTES: RefCell<Option<Notes>> = const { RefCell::new(None) };
+}
+
 impl Shared {
     /// To be called before a piece of work runs, on its thread.
     pub(crate) fn begin_watch(&self, work: &Job, control: &Arc<JobControl>) -> Watched {
@@ -28,7 +47,7 @@ impl Shared {
         let span = tracing::info_span!(target: "terrane::job", "job", work = kind.name(), table);
         let job = if is_job(work) { self.events.next_job() } else { 0 };
         if is_job(work) && self.events.are_heard() {
-            job_report::begin();
+            NOTES.set(Some(Notes::default()));
             if matches!(work, Job::Flush(_)) {
                 self.events.begin_flush(job, control);
             }
@@ -56,7 +75,7 @@ impl Shared {
                 _ => &self.histograms.compaction_micros,
             };
             histogram.observe(micros(took));
-            let (done, notes) = (control.work(), job_report::end());
+            let (done, notes) = (control.work(), NOTES.take().unwrap_or_default());
             self.events.tell(|| {
                 Event::JobEnded(JobEnded {
                     table: table.unwrap_or_default().to_owned(),
@@ -139,4 +158,30 @@ fn levels(work: &Job) -> Option<(u8, u8)> {
 /// Returns true if it is a flush or a compaction.
 fn is_job(work: &Job) -> bool {
     matches!(work, Job::Flush(_) | Job::Compact(..) | Job::Adapt(..))
+}
+
+/// A result became part of a tree.
+pub(crate) fn installed(result: &JobResult) {
+    NOTES.with_borrow_mut(|notes| {
+        let Some(notes) = notes else { return };
+        notes.removed.extend(result.freed().map(|removed| removed.id));
+        for meta in &result.added {
+            let is_moved = result.relinked.contains(&meta.id);
+            let list = if is_moved { &mut notes.moved } else { &mut notes.written };
+            list.push(ExtentSummary::of(meta, result.target));
+        }
+    });
+}
+
+/// A generation is in the levels.
+pub(crate) fn flushed(generation: &GlobalIndex) {
+    NOTES.with_borrow_mut(|notes| {
+        let Some(notes) = notes else { return };
+        notes.flushed = Some(Flushed {
+            entries: generation.entry_count(),
+            bytes: generation.record_bytes(),
+            seq_min: generation.first_seq(),
+            seq_max: generation.last_seq(),
+        });
+    });
 }

@@ -1,0 +1,67 @@
+//! Which opening of a database this is, what it shows, and whether its close has begun.
+
+use terrane_base::sync::atomic::{AtomicBool, Ordering};
+use terrane_base::{Error, Result, SeqNo};
+
+/// How many databases this process has opened.
+static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+
+/// See the [module](self).
+pub(crate) struct Opening {
+    instance: u64,
+    /// Where manifest and extents lie, if not in the directory.
+    elsewhere: Option<String>,
+    /// The last commit that is shown, if this is an earlier moment: the journal has later ones.
+    until: Option<SeqNo>,
+    is_closing: AtomicBool,
+}
+
+impl Opening {
+    /// The next opening of this process.
+    pub(crate) fn new(elsewhere: Option<&str>, until: Option<SeqNo>) -> Opening {
+        let instance = INSTANCES.fetch_add(1, Ordering::Relaxed) + 1;
+        Opening {
+            instance,
+            elsewhere: elsewhere.map(str::to_owned),
+            until,
+            is_closing: AtomicBool::new(false),
+        }
+    }
+
+    /// Tells it from every other opened database of this process, at any time; from 1.
+    #[inline]
+    pub(crate) fn instance(&self) -> u64 {
+        self.instance
+    }
+
+    /// Returns true if an earlier moment is shown.
+    pub(crate) fn shows_earlier_moment(&self) -> bool {
+        self.until.is_some()
+    }
+
+    /// Refuses `what` for a database whose manifest and extents do not lie in its directory.
+    pub(crate) fn refuse_elsewhere(&self, what: &str, remedy: &str) -> Result<()> {
+        match &self.elsewhere {
+            None => Ok(()),
+            Some(address) => Err(Error::invalid(format!(
+                "{what} needs manifest and extents in the database's directory, and they lie in {address}: {remedy}"
+            ))),
+        }
+    }
+
+    /// Begins the close; false if it has begun before.
+    pub(crate) fn begin_close(&self) -> bool {
+        !self.is_closing.swap(true, Ordering::AcqRel)
+    }
+
+    /// Returns true if the close has begun. Acquire: pairs with the swap of [`Opening::begin_close`].
+    #[inline]
+    pub(crate) fn is_closing(&self) -> bool {
+        self.is_closing.load(Ordering::Acquire)
+    }
+
+    /// Set when the close has begun.
+    pub(crate) fn closing_flag(&self) -> &AtomicBool {
+        &self.is_closing
+    }
+}
