@@ -154,7 +154,7 @@ pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
         command.args(["test", "-Zbuild-std", "--target", HOST, "--package", package]);
         // Behind all of cargo's: they may end with arguments of the test program.
         command.args(arguments.split_whitespace());
-        // System calls through the C library: the sanitizer must see that an address is mapped anew, or it
+        // System calls through the C library: the sanitizer must see that an address is mapped again, or it
         // takes the new owner's stores for a race with the old one's.
         command.env("RUSTFLAGS", format!("-Zsanitizer={sanitizer} --cfg=rustix_use_libc"));
         command.env("PROPTEST_CASES", "16").env("TERRANE_CONCURRENT_BATCHES", "300");

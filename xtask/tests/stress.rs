@@ -295,7 +295,7 @@ fn nothing_outlives_a_run() {
 }
 
 #[test]
-fn a_run_at_its_limit_hangs_and_its_threads_are_told() {
+fn a_run_at_its_limit_hangs_and_its_threads_are_listed() {
     let (_alone, folder) = (alone(), folder("limit"));
     let plan = Plan::new(vec![script(&folder, "program", "sleep 100000")], 1, true);
     let output = folder.join("output.txt");

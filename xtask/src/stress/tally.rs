@@ -1,4 +1,4 @@
-//! What has been run, for the line now and then and for the end.
+//! Counts of the finished runs, for the line now and then and for the end.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_only_reads_or_writes_text_has_no_state() {
+    fn functions_that_only_read_or_write_text_have_no_state() {
         let count = |code: &str| {
             let tree = Tree::of([("crates/low/src/state.rs", code)]);
             counts(&tree).values().map(|count| count.functions).sum::<usize>()

@@ -1,5 +1,5 @@
-//! What product code must not hold: calls that enter only by doors, panics in place of errors, unfinished
-//! work, unsafe code outside the named modules, lints silenced without a reason.
+//! Code that product files must not hold: calls that enter only by doors, panics in place of errors,
+//! unfinished work, unsafe code outside the named modules, lints silenced without a reason.
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,7 @@
 //! Each public function of the library crate has an example in its documentation, which compiles as a test.
 //!
-//! What `#[doc(hidden)]` takes out of the pages needs none. A public function is one that `pub` stands in
-//! front of: the compiler refuses a `pub` that nothing outside can reach.
+//! Functions that `#[doc(hidden)]` takes out of the pages need no example. A public function is one that
+//! `pub` stands in front of: the compiler refuses a `pub` that nothing outside can reach.
 
 use super::{Finding, is_product};
 use crate::source::Source;

@@ -6,7 +6,7 @@
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer. [`generators`]: of
 //!   pseudo-random numbers, beside the one that there is.
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
-//!   [`chart`]: the chart that is made of a recorded table.
+//!   [`chart`]: the chart that is made of a recorded table. [`threads`]: the table of threads.
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
@@ -33,6 +33,7 @@ pub mod parts;
 pub mod record_kinds;
 pub mod statics;
 pub mod text;
+pub mod threads;
 pub mod width;
 pub mod words;
 
@@ -71,12 +72,13 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 21] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 22] = [
         layers::check,
         parts::check,
         length::check,
         bans::check,
         statics::check,
+        threads::check,
         generators::check,
         text::check,
         words::check,
@@ -107,7 +109,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
 pub fn run(root: &Path, write: bool) -> Result<(), String> {
     let mut tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     if write {
-        for (path, text) in [
+        let ratchets = [
             length::renewed(&tree),
             words::renewed(&tree),
             width::renewed(&tree),
@@ -116,14 +118,11 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
             inventory::renewed(&tree),
             metrics::renewed(&tree),
             chart::renewed(&tree),
-        ]
-        .into_iter()
-        .flatten()
-        .chain(figures::renewed(&tree))
-        {
-            std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
-            tree.insert(path, &text);
-        }
+        ];
+        write_all(root, &mut tree, ratchets.into_iter().flatten())?;
+        // Some figures are counts of the files just written.
+        let figures = figures::renewed(&tree);
+        write_all(root, &mut tree, figures)?;
     }
     let findings = check(&tree);
     for finding in &findings {
@@ -137,6 +136,18 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
         }
         count => Err(format!("tidy: {count} findings")),
     }
+}
+
+fn write_all(
+    root: &Path,
+    tree: &mut Tree,
+    pages: impl IntoIterator<Item = (&'static str, String)>,
+) -> Result<(), String> {
+    for (path, text) in pages {
+        std::fs::write(root.join(path), &text).map_err(|why| format!("cannot write {path}: {why}"))?;
+        tree.insert(path, &text);
+    }
+    Ok(())
 }
 
 /// Returns true if a path is product code: what runs for users, neither test nor bench nor tool. A

@@ -47,6 +47,19 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
+/// The methods without a trait that all parts give to each of these structs.
+pub(super) fn method_counts<'s>(tree: &Tree, structs: &[&'s str]) -> BTreeMap<&'s str, u64> {
+    let mut counts = BTreeMap::new();
+    for file in files(tree) {
+        for (of, methods) in inherent_impls(&file.source) {
+            if let Some(known) = structs.iter().find(|known| **known == of) {
+                *counts.entry(*known).or_default() += methods.len() as u64;
+            }
+        }
+    }
+    counts
+}
+
 fn files(tree: &Tree) -> impl Iterator<Item = File<'_>> {
     let inside =
         |path: &&str| path.starts_with(SRC) && is_product(path) && !NO_PARTS.contains(&part_of(path));

@@ -1,5 +1,5 @@
-//! What no text file may hold: control characters, conflict marks, lines that end in blanks, paths of one
-//! person's machine.
+//! Characters and lines that no text file may hold: control characters, conflict marks, lines that end in
+//! blanks, paths of one person's machine.
 
 use super::Finding;
 use crate::tree::Tree;

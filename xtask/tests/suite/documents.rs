@@ -1,6 +1,7 @@
 //! Every rule of tidy about documents on small made-up trees: a page that keeps it, and one that breaks it.
 
-use xtask::tidy::{Finding, chart, figures, glossary, names, pages, record_kinds};
+use xtask::tidy::words::WORDS;
+use xtask::tidy::{Finding, chart, figures, glossary, names, pages, record_kinds, threads};
 use xtask::tree::Tree;
 
 fn messages(found: Vec<Finding>) -> Vec<String> {
@@ -63,6 +64,93 @@ fn a_constant_with_two_values_decides_no_figure() {
     assert!(messages(figures::check(&tree))[0].contains("says 64 where"));
     tree.insert("crates/terrane-journal/src/ring/mod.rs", turns);
     assert!(messages(figures::check(&tree))[0].contains("is not found in"));
+}
+
+const HOUSE: &str = "docs/design/0031-engine-of-parts.md";
+
+/// The page with figures of the house, each false, and the sources of all of them.
+fn house() -> Tree {
+    let page = "There are 9 options now: 9 ordinary ones, 9 in\n`Options::diagnostics`, 9 in `Options::experiments`.\n\
+                | fields of `Engine`; methods | 43; 319 | 9; 9 on the four structs that it consists of |\n\
+                | comment lines wider than 110 columns | 2,710 | 9 |\n| pronouns, six words of `words.txt` | 1,148 | 9 |\n\
+                | idioms, six phrases of `words.txt` | 288 | 9 |\n| ordinary options | 61 | 9 |\n\
+                | engine | 39; 3 of 748 | 9; 9 of 9 |\n| others | 61; 39 of 923 | 9; 9 of 9 |\n\
+                | files above 400 lines | 2 | 9 |\n";
+    let options = |names: &str| format!("options! {{\n    struct Of \"\";\n{names}}}\n");
+    let assertions: String =
+        ["engine", "journal", "memtable", "table", "levels", "storage", "compaction", "sim"]
+            .map(|name| format!("terrane-{name} 500 30 60 20\n"))
+            .concat();
+    let engine = "pub struct Engine {\n    /// The parts.\n    pub(crate) path: WritePath,\n    lock: u8,\n}\n\
+                  impl Engine {\n    fn one() {}\n    fn two() {}\n}\nimpl Drop for Engine {\n    fn drop() {}\n}\n";
+    let shared = "impl Shared {\n    fn three() {}\n}\nimpl Other {\n    fn four() {}\n}\n";
+    // Two pronouns, an idiom, and a word that is neither; this file has none of them.
+    let words = [(3, 0), (2, 3), (7, 12), (40, 14)];
+    let words = words.map(|(count, at)| format!("{count} {}\n", WORDS[at].0)).concat();
+    let mut tree = Tree::of([(HOUSE, page), ("xtask/assertions.txt", &assertions)]);
+    for (path, text) in [
+        ("crates/terrane-base/src/options.rs", options("    one: u64 = 0,\n    two: u64 = 0,\n")),
+        ("crates/terrane-base/src/options/diagnostics.rs", options("    three: u64 = 0,\n")),
+        ("crates/terrane-base/src/options/experiments.rs", options("    four: u64 = 0,\n")),
+        ("docs/tuning.md", "The 2 options of a database\n".to_owned()),
+        ("crates/terrane-engine/src/engine.rs", engine.to_owned()),
+        ("crates/terrane-engine/src/read/get.rs", shared.to_owned()),
+        ("xtask/width.txt", "terrane 4\nterrane-base 1\n".to_owned()),
+        ("xtask/words.txt", words),
+        ("xtask/ratchet.txt", "file a.rs 422\nfunction a.rs f 80\n".to_owned()),
+    ] {
+        tree.insert(path, &text);
+    }
+    tree
+}
+
+#[test]
+fn figures_of_the_house_follow_its_files() {
+    let mut tree = house();
+    let of_page = |tree: &Tree| -> Vec<String> {
+        messages(figures::check(tree)).into_iter().filter(|found| found.starts_with(HOUSE)).collect()
+    };
+    assert_eq!(of_page(&tree).len(), 12, "each figure is false: {:#?}", of_page(&tree));
+    let renewed = figures::renewed(&tree);
+    let [(path, text)] = &renewed[..] else { panic!("one page: {renewed:#?}") };
+    tree.insert(path, text);
+    assert_eq!(of_page(&tree), Vec::<String>::new());
+    for row in [
+        "There are 4 options now: 2 ordinary ones, 1 in\n`Options::diagnostics`, 1 in `Options::experiments`.\n",
+        "| 43; 319 | 2; 3 on the four structs",
+        "| 2,710 | 5 |\n",
+        "| 1,148 | 5 |\n",
+        "| 288 | 7 |\n",
+        "| ordinary options | 61 | 2 |\n",
+        "| 30; 20 of 500 |\n",
+        "| 180; 120 of 3,000 |\n",
+        "| files above 400 lines | 2 | 1 |\n",
+    ] {
+        assert!(text.contains(row), "{row}: {text}");
+    }
+    tree.insert("xtask/assertions.txt", "terrane-journal 500 30 60 20\n");
+    let found = of_page(&tree);
+    assert_eq!(found.len(), 2, "a crate without a line has no figure: {found:#?}");
+}
+
+#[test]
+fn the_table_of_threads_has_each_thread_that_is_started() {
+    let page = "| thread | does | waits for |\n|---|---|---|\n| caller | all | nothing |\n| `terrane-N` | jobs | work |\n\
+                | `terrane-old` | nothing | nothing |\n";
+    let code = "fn start() {\n    let folder = format!(\"terrane-{id}\");\n\
+                    \x20   env.spawn(&format!(\"terrane-{number}\"), body);\n    \
+                    builder\n        .thread_name(\"terrane-bucket\");\n}\n\
+                #[cfg(test)]\nmod tests {\n    fn start() { spawn(\"terrane-test\"); }\n}\n";
+    let mut tree = Tree::of([("ARCHITECTURE.md", page), ("crates/low/src/lib.rs", code)]);
+    let found = messages(threads::check(&tree));
+    assert_eq!(found.len(), 2, "{found:#?}");
+    assert!(
+        found[0].starts_with("crates/low/src/lib.rs:5: starts the thread `terrane-bucket`"),
+        "{found:#?}"
+    );
+    assert!(found[1].starts_with("ARCHITECTURE.md:5: no code starts a thread `terrane-old`"), "{found:#?}");
+    tree.insert("ARCHITECTURE.md", &page.replace("terrane-old", "terrane-bucket"));
+    assert_eq!(messages(threads::check(&tree)), Vec::<String>::new());
 }
 
 #[test]

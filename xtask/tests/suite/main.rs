@@ -8,3 +8,4 @@ mod generators;
 mod runner;
 mod suites;
 mod tidy;
+mod words;

@@ -19,7 +19,7 @@ fn message(kind: &str, name: &str, is_test: bool) -> String {
 }
 
 #[test]
-fn programs_of_one_name_are_told_apart() {
+fn programs_of_one_name_are_separate() {
     let messages = [
         message("lib", "low", true),
         message("bin", "ring", true),

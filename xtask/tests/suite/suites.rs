@@ -124,7 +124,7 @@ fn the_sample_of_the_mutation_suite_exists() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// With other features or fewer packages cargo would compile everything anew for the sample.
+/// With other features or fewer packages cargo would compile everything again for the sample.
 #[test]
 fn the_sample_of_the_mutation_suite_takes_programs_of_the_tests() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

@@ -34,12 +34,12 @@ fn renew_map(tree: &mut Tree) {
     }
 }
 
-fn messages(tree: &Tree) -> Vec<String> {
+pub(crate) fn messages(tree: &Tree) -> Vec<String> {
     tidy::check(tree).iter().map(Finding::to_string).collect()
 }
 
 /// Asserts that there is exactly one finding and that it holds all of `parts`.
-fn refused(tree: &Tree, parts: &[&str]) {
+pub(crate) fn refused(tree: &Tree, parts: &[&str]) {
     let found = messages(tree);
     assert_eq!(found.len(), 1, "{found:#?}");
     for part in parts {
@@ -47,7 +47,7 @@ fn refused(tree: &Tree, parts: &[&str]) {
     }
 }
 
-fn with(path: &str, text: &str) -> Tree {
+pub(crate) fn with(path: &str, text: &str) -> Tree {
     let mut tree = house();
     tree.insert(path, text);
     tree
@@ -352,23 +352,6 @@ fn the_inventory_of_unsafe_code_says_what_the_modules_say() {
     assert_eq!(messages(&tree), Vec::<String>::new());
     tree.insert("crates/low/src/raw.rs", &module.replace("one()\n", "one();\n        one()\n"));
     refused(&tree, &["docs/unsafe.md"]);
-}
-
-#[test]
-fn words_that_are_read_twice_only_become_fewer() {
-    let mut tree = with("crates/low/src/lib.rs", "//! Who asks and who_asks, but not whole; Nobody.\n");
-    tree.insert("xtask/words.txt", "2 who\n");
-    refused(&tree, &["`nobody` stands 1 times in the tree, 0 are allowed", "name the agent"]);
-    tree.insert("xtask/words.txt", "1 who # a remark\n1 nobody\n");
-    refused(&tree, &["`who` stands 2 times in the tree, 1 are allowed"]);
-    tree.insert("xtask/words.txt", "5 who\n1 nobody\n3 someone\n");
-    refused(&tree, &["xtask/words.txt:3", "expected `COUNT WORDS`"]);
-    tree.insert("xtask/words.txt", "5 who\n");
-    let (path, text) = tidy::words::renewed(&tree).expect("counts fall");
-    assert_eq!(path, "xtask/words.txt");
-    let counts: Vec<&str> =
-        text.lines().filter(|line| line.ends_with("who") || line.ends_with("nobody")).collect();
-    assert_eq!(counts, ["0 nobody", "2 who"], "lowered, and never raised");
 }
 
 #[test]
