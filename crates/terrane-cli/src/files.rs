@@ -107,7 +107,7 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
 pub fn refuse_within(database: &Path, target: &Path) -> Result<(), Failure> {
     let Ok(database_at) = database.canonicalize() else { return Ok(()) };
     let Ok(target_at) = std::path::absolute(target) else { return Ok(()) };
-    // What is not there yet lies in the first directory above it that is.
+    // A path that does not exist yet lies in the first directory above it that exists.
     let within = target_at.ancestors().find_map(|above| above.canonicalize().ok());
     if database_at.is_dir() && within.is_some_and(|within| within.starts_with(&database_at)) {
         let (target, database) = (crate::text::path(target), crate::text::path(database));

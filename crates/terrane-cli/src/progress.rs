@@ -254,6 +254,7 @@ pub fn ticking<T>(
 /// # Errors
 /// If there is no thread for it.
 pub fn saying_when_slow<T>(line: String, work: impl FnOnce() -> T) -> Result<T, Failure> {
+    debug_assert!(!line.is_empty(), "the line names the slow work");
     let over = Arc::new((Mutex::new(false), Condvar::new()));
     let seen = over.clone();
     let body = move || {

@@ -102,7 +102,7 @@ impl Marks {
 
     /// The state that is copied: what failed is not in it, so there it is void. The state is taken when
     /// nothing of what failed can be told and forgotten any more: it would be in neither.
-    pub(crate) fn told_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
+    pub(crate) fn noted_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
         let failed = self.0.lock();
         debug_assert!(failed.unknown.is_disjoint(&failed.void), "a mark has one outcome");
         let state = state();
@@ -114,7 +114,7 @@ impl Marks {
         Arc::new(state)
     }
 
-    /// The outcome of the visible mark `seq`. The state is taken as in [`Marks::told_in`].
+    /// The outcome of the visible mark `seq`. The state is taken as in [`Marks::noted_in`].
     ///
     /// # Errors
     /// `Poisoned` if only the next opening shows.

@@ -5,7 +5,7 @@
 //! * Tables, the moments that readers pin, the functions of users.
 //! * Observation: counters, histograms, events, the slow log.
 //!
-//! What several parts use together owns its state: which opening this is ([`Opening`]), device and directory
+//! State of several parts has owners: which opening this is ([`Opening`]), device and directory
 //! ([`Files`]), what excludes a trim ([`Trims`]), what jobs have in common ([`ExtentJobs`]). Each lies inline
 //! as well.
 //!
@@ -72,7 +72,7 @@ pub struct Shared {
     pub(crate) manifest: Arc<Manifest>,
     /// Segments and the order of commits.
     pub(crate) journal: Arc<dyn Journal>,
-    /// What a trim of the journal shares with copies and ingests.
+    /// State that a trim of the journal shares with copies and ingests.
     pub(crate) trims: Trims,
     /// The moments that live snapshots see.
     pub(crate) pins: Pins,
@@ -92,7 +92,7 @@ pub struct Shared {
     pub(crate) histograms: Histograms,
     /// The log of slow operations.
     pub(crate) slow_log: SlowLog,
-    /// What jobs that write extents have in common.
+    /// State that jobs that write extents have in common.
     pub(crate) extent_jobs: ExtentJobs,
 }
 

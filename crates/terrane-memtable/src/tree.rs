@@ -211,8 +211,10 @@ fn add_leaf<'t>(
         }
         if !node.is_full() {
             node.add(byte, Link::leaf(entry));
-            let is_found = matches!(node.child(byte), Child::Leaf(_));
-            debug_assert!(is_found, "a search for byte {byte} misses the leaf that was added there");
+            debug_assert!(
+                matches!(node.child(byte), Child::Leaf(_)),
+                "a search for byte {byte} misses the leaf that was added there"
+            );
             return Some(Pushed::First);
         }
     }

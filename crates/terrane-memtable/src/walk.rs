@@ -138,8 +138,7 @@ impl<'t> Walk<'t> {
             return self.seek_in(list, key, seq);
         }
         self.seek_in_tree(key, seq);
-        let is_behind = self.at.as_ref().is_none_or(|at| at.head.key() >= key);
-        debug_assert!(is_behind, "a seek lands before its key");
+        debug_assert!(self.at.as_ref().is_none_or(|at| at.head.key() >= key), "a seek lands before its key");
     }
 
     fn seek_in_tree(&mut self, key: &[u8], seq: SeqNo) {

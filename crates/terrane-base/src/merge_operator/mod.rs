@@ -67,11 +67,11 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
         Ok(())
     }
 
-    /// Refuses a value that no operand can be folded onto, when it is put: what is accepted once fails every
-    /// read of its key behind the next merge. By default every value is accepted.
+    /// Refuses a value that no operand can be folded onto, when it is put: a value that is accepted fails
+    /// every read of its key behind the next merge. By default every value is accepted.
     ///
     /// # Errors
-    /// What is wrong with it; the writer gets it as `Invalid`.
+    /// Says why the value is wrong; the writer gets it as `Invalid`.
     fn check_value(&self, value: &[u8]) -> Result<()> {
         let _ = value;
         Ok(())
@@ -159,7 +159,7 @@ impl MergeOperators {
         MergeOperators { takes_any: true, ..self }
     }
 
-    /// Has `wrap` called with each operator that is found, built-in ones included; tables get what it returns.
+    /// Calls `wrap` with each operator that is found, built-in ones included; tables get its result.
     /// For tools that read databases: with operators that make other values, nothing may be written.
     #[doc(hidden)]
     #[must_use]

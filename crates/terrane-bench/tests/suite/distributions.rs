@@ -22,7 +22,7 @@ fn bucket(rank: u64) -> usize {
     (if rank < 8 { rank } else { 5 + u64::from(rank.ilog2()) }) as usize
 }
 
-/// What `weights` give to each bucket of so many ranks.
+/// The sum of `weights` in each bucket of so many ranks.
 fn by_bucket(items: u64, weights: impl Iterator<Item = (u64, f64)>) -> Vec<f64> {
     let mut sums = vec![0.0; bucket(items - 1) + 1];
     for (rank, weight) in weights {

@@ -32,6 +32,9 @@ pub struct Ingest {
     /// Do not read the files first to check every checksum
     #[arg(long)]
     pub no_verify: bool,
+    /// Accepted for older scripts: files are read first unless `--no-verify` is there
+    #[arg(long, hide = true, conflicts_with = "no_verify")]
+    pub verify: bool,
 }
 
 /// `drop-extents`.

@@ -30,7 +30,9 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     });
     drop(meter);
     let report = report?;
-    let unfolded = if report.is_cancelled { Vec::new() } else { unfolded(&db, &stop)? };
+    // Findings come first: rows that cannot be read are among them.
+    let is_sound = !report.is_cancelled && report.findings.is_empty();
+    let unfolded = if is_sound { unfolded(&db, &stop)? } else { Vec::new() };
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
     if command.json {
@@ -44,7 +46,7 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
             out.flush()?;
             let keys = count(unfolded.iter().map(|keys| keys.count).sum());
             let message = format!(
-                "{} has keys whose operands cannot be folded ({keys}): put each anew, or delete it; no byte is damaged",
+                "{} has keys whose operands cannot be folded ({keys}): put each again, or delete it; no byte is damaged",
                 path(&command.database)
             );
             Err(Failure::new(Code::Usage, message))
@@ -55,7 +57,7 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
             out.flush()?;
             let faults = if found == 1 { "fault" } else { "faults" };
             let message = format!(
-                "{} has {found} {faults}: run `terrane repair`, which keeps what is sound, or restore from a backup",
+                "{} has {found} {faults}: run `terrane repair`, which keeps all sound rows, or restore from a backup",
                 path(&command.database)
             );
             Err(Failure::new(Code::Corrupt, message))
@@ -98,8 +100,7 @@ fn unfolded(db: &Db, stop: &AtomicBool) -> Result<Vec<Unfolded>, Failure> {
             if stop.load(Ordering::Acquire) {
                 return Err(stopped("the check is not complete, and has found no damage"));
             }
-            // What cannot be read is among the findings.
-            let Ok((key, value)) = row else { break };
+            let (key, value) = row?;
             let Some(operands) = operands(&value) else { continue };
             found.count += 1;
             if found.shown.len() < UNFOLDED_SHOWN_MAX {

@@ -87,8 +87,9 @@ pub(super) fn open(
         return Err(Failure::new(Code::Usage, why));
     }
     let shown = text::path(path);
-    let slow =
-        format!("{shown}: not open after 2 s: storage that does not answer is asked for up to a minute");
+    let slow = format!(
+        "{shown}: not open after 2 s yet; if its storage does not answer, it is asked for up to a minute"
+    );
     if !options.read_only {
         return Ok(saying_when_slow(slow, || deployment.open_with(&options, functions::writing()))??);
     }

@@ -1,8 +1,8 @@
 //! Functions that only another program has: merge operators, prefix extractors and key orders of tables.
 //!
 //! A database opens without them. For reading, the operands of an unknown merge operator are shown as they
-//! are, and so are operands that their operator cannot fold; for writing, they stay as they are. What would not come back as it was is left out of exports and
-//! copies.
+//! are, and so are operands that their operator cannot fold; for writing, they stay as they are. What would
+//! not come back as it was is left out of exports and copies.
 
 use std::sync::Arc;
 

@@ -207,8 +207,12 @@ impl<'d> Importer<'d> {
         }
         let pending = &mut self.pending;
         if self.counts_replaced {
-            let is_new =
-                pending.keys.insert((table.number(), row.key.clone())) && !table.contains(&row.key)?;
+            let is_there = || match table.contains(&row.key) {
+                // A key whose operands cannot be folded is there, and a put mends it.
+                Err(error) if error.kind() == Kind::Invalid => Ok(true),
+                found => found,
+            };
+            let is_new = pending.keys.insert((table.number(), row.key.clone())) && !is_there()?;
             pending.replaced += u64::from(!is_new);
         }
         pending.records += 1;

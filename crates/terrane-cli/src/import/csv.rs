@@ -37,7 +37,8 @@ impl<R: Source> Csv<R> {
         let header = rows.columns().map(|column| String::from_utf8(column.to_vec()));
         let header: Vec<String> =
             header.collect::<Result<_, _>>().map_err(|_| invalid("the header is not UTF-8"))?;
-        let mut names: Vec<&str> = header.iter().map(String::as_str).collect();
+        let mut names: Vec<&str> =
+            header.iter().map(String::as_str).filter(|name| !name.is_empty()).collect();
         names.sort_unstable();
         if let Some(twice) = names.windows(2).find(|pair| pair[0] == pair[1]) {
             return Err(invalid(format!(

@@ -286,7 +286,7 @@ fn columns_of_one_name_are_refused() {
 }
 
 #[test]
-fn an_ingest_refuses_a_damaged_file_and_takes_it_when_told_so() {
+fn an_ingest_refuses_a_damaged_file_and_takes_it_with_no_verify() {
     let shell = Shell::new();
     shell.file("rows.jsonl", people(1000));
     shell.ok("import db rows.jsonl --key id");

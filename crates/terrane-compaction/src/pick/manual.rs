@@ -76,6 +76,7 @@ impl RangeRequest {
     /// Records a finished job of this request.
     pub fn advance(&mut self, spec: &JobSpec) {
         self.rises |= is_rise(spec);
+        debug_assert!(!self.rises || !self.deepens, "a request that moves one level down moves no extent up");
         if spec.rewrites
             && let Some(last) = spec.inputs.iter().filter_map(|input| input.extents.last()).next_back()
         {
@@ -165,11 +166,20 @@ impl Picker<'_> {
     /// fits into the level above.
     fn rise(&self, request: &RangeRequest) -> Option<RangeStep> {
         let is_whole = request.range.start.is_empty() && request.range.end == Bound::Unbounded;
-        let is_free = request.rewrites_last && !request.deepens && *request.levels.end() == LEVEL_MAX;
+        let is_free = request.rewrites_last && !request.deepens && *request.levels.end() >= LEVEL_MAX;
         if !is_whole || !is_free {
             return None;
         }
-        self.rising_job(JobKind::Manual).map(|job| RangeStep::Job(Box::new(job)))
+        let deepest = self.shape.deepest();
+        let is_deep = deepest > self.targets.depth;
+        match self.rising_job(JobKind::Manual) {
+            Some(job) => Some(RangeStep::Job(Box::new(job))),
+            // Running jobs move the rest: the request ends behind them.
+            None if is_deep && self.claims.leaving(self.shape.table, Place::Level(deepest)) > 0 => {
+                Some(RangeStep::Busy)
+            }
+            None => None,
+        }
     }
 
     fn rewrite(&self, request: &RangeRequest, number: u8) -> Option<RangeStep> {

@@ -4,9 +4,9 @@
 //! `----`, and its output. `UPDATE=1` rewrites the outputs. Printed levels are read back by `define`.
 //!
 //! Commands: `define [limit=value ..]` with levels, `levels`, `scores`, `debt`, `space`, `pick`, `claim`,
-//! `apply [n]`, `drop n`, `run`, `manual range levels [rewrite]`, `beside [rewrite]`, `down level`, `flush start bytes`; `load
-//! count=number ..` counts what a table is used for, `fewer [runs bytes]` asks for fewer sorted runs, `heat n
-//! ..` tells how hot the extents of L1 are.
+//! `apply [n]`, `drop n`, `run`, `manual range levels [rewrite]`, `beside [rewrite]`, `down level`, `flush
+//! start bytes`; `load count=number ..` counts what a table is used for, `fewer [runs bytes]` asks for fewer
+//! sorted runs, `heat n ..` tells how hot the extents of L1 are.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::script;

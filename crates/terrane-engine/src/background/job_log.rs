@@ -1,8 +1,8 @@
 //! Pieces of background work as others see them: a span of `tracing`, events for listeners, time, failures.
 //!
 //! A job runs on one thread from beginning to end, and all that it makes part of a tree goes through one
-//! function ([`installed`]). So its changes of extents are noted on its thread, only while a listener or a span is registered,
-//! for the event of its end.
+//! function ([`installed`]). So its changes of extents are noted on its thread, only while a listener or a
+//! span is registered, for the event of its end.
 
 use std::cell::RefCell;
 use std::sync::Arc;

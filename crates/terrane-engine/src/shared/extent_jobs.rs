@@ -1,4 +1,4 @@
-//! What all jobs that write extents have in common: the bound of their bytes per second, and what they say of
+//! State that all jobs that write extents share: the bound of their bytes per second, and what they say of
 //! themselves in the extents.
 
 use std::sync::{Arc, OnceLock};

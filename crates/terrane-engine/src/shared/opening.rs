@@ -20,6 +20,7 @@ impl Opening {
     /// The next opening of this process.
     pub(crate) fn new(elsewhere: Option<&str>, until: Option<SeqNo>) -> Opening {
         let instance = INSTANCES.fetch_add(1, Ordering::Relaxed) + 1;
+        debug_assert!(instance > 0, "0 names no opening");
         Opening {
             instance,
             elsewhere: elsewhere.map(str::to_owned),

@@ -1,5 +1,5 @@
-//! What a trim of the journal shares with copies and ingests: the right to change which segments there are,
-//! and the marks of ingests whose edit failed, which go with the segments that have them.
+//! State that a trim of the journal shares with copies and ingests: the right to change which segments there
+//! are, and the marks of ingests whose edit failed, which go with the segments that have them.
 
 use std::sync::Arc;
 
@@ -38,13 +38,13 @@ impl Trims {
     }
 
     /// As [`Marks::forget`].
-    pub(crate) fn forget_marks(&self, told: &[SeqNo]) {
-        self.marks.forget(told);
+    pub(crate) fn forget_marks(&self, marks: &[SeqNo]) {
+        self.marks.forget(marks);
     }
 
-    /// As [`Marks::told_in`].
-    pub(crate) fn told_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
-        self.marks.told_in(state)
+    /// As [`Marks::noted_in`].
+    pub(crate) fn noted_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
+        self.marks.noted_in(state)
     }
 
     /// As [`Marks::fate`].

@@ -14,7 +14,7 @@
 //! knows its oldest segment. So a trim asks the ledger once more before it removes segments. No read and no
 //! write uses the ledger.
 //!
-//! What the manifest edit of rule 2 says of a generation is true only if the flush took each of its entries:
+//! The manifest edit of rule 2 is true of a generation only if the flush took each of its entries:
 //! it counts them ([`Completeness`]).
 
 use std::sync::Arc;

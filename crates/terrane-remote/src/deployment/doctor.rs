@@ -19,7 +19,7 @@ use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
 use crate::{Bucket, JournalFolder, ManifestFolder, tier};
 
-/// How long what does not answer is asked: somebody waits for the list.
+/// How long a part that does not answer is asked: the caller waits for the list.
 const LIMITS: RetryLimits = RetryLimits {
     pause_min: Duration::from_millis(50),
     pause_max: Duration::from_secs(1),
@@ -68,7 +68,9 @@ impl Deployment {
         if is_out_of_reach {
             // Each would fail in the same way, after as long a time.
             let why = || Error::new(Kind::Io, "not tried: the storage has failed");
-            tried.extend(["manifest", "data", "a follower here"].map(|part| Tried::new(part, Err(why()))));
+            let workers = self.compaction.as_ref().map(|_| "workers");
+            let parts = ["manifest", "data"].into_iter().chain(workers).chain(["a follower here"]);
+            tried.extend(parts.map(|part| Tried::new(part, Err(why()))));
             return tried;
         }
         let folder = ManifestFolder::new(bucket.clone(), &self.prefix);

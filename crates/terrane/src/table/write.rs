@@ -33,8 +33,10 @@ impl Table {
 
     pub(crate) fn put_bytes(&self, key: &[u8], value: &[u8], durability: Durability) -> Result<()> {
         self.refuse_if_dropped()?;
+        // Before the thread's batch is borrowed: the operator is code of the program.
+        self.check_value(value)?;
         self.encoding(key, |key| {
-            self.engine.write_point(durability.is_synced(), |batch| self.add_put(batch, key, value))
+            self.engine.write_point(durability.is_synced(), |batch| self.add_checked_put(batch, key, value))
         })
     }
 
@@ -229,6 +231,12 @@ impl Table {
     #[inline]
     pub(crate) fn add_put(&self, records: &mut terrane_base::Batch, key: &[u8], value: &[u8]) -> Result<()> {
         self.check_value(value)?;
+        self.add_checked_put(records, key, value)
+    }
+
+    /// [`Table::add_put`] of a value that [`Table::check_value`] has accepted.
+    #[inline]
+    fn add_checked_put(&self, records: &mut terrane_base::Batch, key: &[u8], value: &[u8]) -> Result<()> {
         match self.inner.semantics.expiry_of_put() {
             Moment::NEVER => records.put(self.id(), key, value),
             until => records.put_until(self.id(), key, value, until),
@@ -243,8 +251,16 @@ impl Table {
     pub(crate) fn check_value(&self, value: &[u8]) -> Result<()> {
         match self.inner.semantics.operator() {
             None => Ok(()),
-            Some(operator) => operator.check_value(value).map_err(|error| self.wrong("value", value, error)),
+            Some(operator) => self
+                .checked(|| operator.check_value(value))
+                .map_err(|error| self.wrong("value", value, error)),
         }
+    }
+
+    /// The answer of an operator; a panic becomes an error.
+    fn checked(&self, check: impl FnOnce() -> Result<()>) -> Result<()> {
+        let panicked = |_| Err(Error::invalid("the merge operator panicked: fix the operator"));
+        terrane_base::callback::call(check).unwrap_or_else(panicked)
     }
 
     /// The error of an operator about bytes that are to be written.
@@ -262,7 +278,8 @@ impl Table {
         operand: &[u8],
     ) -> Result<()> {
         let wrong = |error: Error| self.wrong("operand", operand, error);
-        self.require_operator()?.check_operand(operand).map_err(wrong)?;
+        let operator = self.require_operator()?;
+        self.checked(|| operator.check_operand(operand)).map_err(wrong)?;
         records.merge(self.id(), key, operand, self.inner.semantics.expiry_of_operand())
     }
 

@@ -36,7 +36,7 @@ impl Moment {
         let held = Held::new(&shared.store);
         let _no_trim = shared.trims.hold();
         let _no_table = shared.catalog.change();
-        let state = shared.trims.told_in(|| shared.manifest.state());
+        let state = shared.trims.noted_in(|| shared.manifest.state());
         let excerpt = shared.journal.excerpt()?;
         Ok(Moment { state, excerpt, held })
     }
