@@ -249,7 +249,7 @@ pub fn ticking<T>(
     Ok(done)
 }
 
-/// Does `work`, and says `line` on standard error once it has taken [`SLOW`].
+/// Does `work`, and says `line` on standard error once it has taken 2 s.
 ///
 /// # Errors
 /// If there is no thread for it.
