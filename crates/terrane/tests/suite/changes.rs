@@ -43,14 +43,20 @@ fn random_batch(db: &Db, random: &mut Rng) -> Batch {
     let tables = [db.default_table().clone(), db.table("counters").unwrap()];
     let mut batch = Batch::new();
     for _ in 0..=random.below(5) {
-        let table = &tables[random.below(2) as usize];
+        let counts = random.one_in(2);
+        let table = &tables[usize::from(counts)];
         let key = [b'k', random.below(60) as u8];
+        // A table of counters takes values of 8 bytes only.
+        let value = |value: Vec<u8>| if counts { vec![7; 8] } else { value };
         match random.below(8) {
-            0..=2 => batch.put(table, key, vec![7; 8 + random.below(900) as usize]).unwrap(),
+            0..=2 => batch.put(table, key, value(vec![7; 8 + random.below(900) as usize])).unwrap(),
             3 => batch.delete(table, key).unwrap(),
             4 => batch.delete_range(table, key, [b'k', key[1] + 5]).unwrap(),
-            5 => batch.put_until(table, key, b"a very long time", Duration::from_secs(1 << 33)).unwrap(),
-            6 => batch.put_until(table, key, b"long ago", Duration::from_secs(1)).unwrap(),
+            5 => {
+                let far = Duration::from_secs(1 << 33);
+                batch.put_until(table, key, value(b"a very long time".to_vec()), far).unwrap();
+            }
+            6 => batch.put_until(table, key, value(b"long ago".to_vec()), Duration::from_secs(1)).unwrap(),
             _ => batch.merge(&tables[1], [b'c', key[1]], 1i64.to_le_bytes()).unwrap(),
         }
     }
