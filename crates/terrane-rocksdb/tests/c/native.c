@@ -57,6 +57,8 @@ int main(int count, char** arguments) {
   CHECK(rocksdb_get_cf(db, reading, handles[2], "n", 1, &len, &error) == NULL);
   CHECK_ERROR(error, "Invalid argument: ");
   rocksdb_put_cf(db, writing, handles[1], "also", 4, "x", 1, &error);
+  CHECK_ERROR(error, "Invalid argument: ");
+  rocksdb_put_cf(db, writing, handles[1], "also", 4, "\1\0\0\0\0\0\0\0", 8, &error);
   CHECK_OK(error);
   rocksdb_column_family_handle_destroy(handles[0]);
   rocksdb_column_family_handle_destroy(handles[1]);
