@@ -146,7 +146,7 @@ fn a_worker_writes_under_its_lease_only() {
     let world = world();
     let worker = world.worker();
     let message = refused(worker.write(world.inputs[0].0, b"other bytes"), Kind::Invalid);
-    assert!(message.contains("not allocated"), "{message}");
+    assert!(message.contains("fewer slots"), "{message}");
     for file in world.lease.clone() {
         assert_eq!(put(&worker, 10, 1).expect("put").file, file);
         refused(worker.written(), Kind::Invalid);
