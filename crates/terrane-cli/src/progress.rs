@@ -224,12 +224,9 @@ pub fn ticking<T>(
     mut amount: impl FnMut() -> (u64, Option<u64>) + Send + 'static,
     work: impl FnOnce() -> T,
 ) -> Result<T, Failure> {
-    let over = Arc::new((Mutex::new(false), Condvar::new()));
-    let seen = over.clone();
     let mut meter = Meter::new(what, Unit::Bytes);
-    let body = move || {
-        let (is_over, changed) = &*seen;
-        let mut is_over = is_over.lock();
+    let show = move |over: &Over| {
+        let mut is_over = over.0.lock();
         loop {
             let (done, total) = amount();
             meter.set_total(total);
@@ -238,40 +235,46 @@ pub fn ticking<T>(
             if *is_over {
                 break;
             }
-            changed.wait_for(&mut is_over, DRAW_EVERY);
+            over.1.wait_for(&mut is_over, DRAW_EVERY);
         }
     };
-    let thread = Env::real().spawn.spawn("terrane-progress", Box::new(body))?;
-    let done = work();
-    *over.0.lock() = true;
-    over.1.notify_all();
-    thread.join();
-    Ok(done)
+    beside_spawned("terrane-progress", show, work)
 }
 
 /// Does `work`, and says `line` on standard error once it has taken 2 s.
 ///
 /// # Errors
-/// If there is no thread for it.
+/// The system refuses a thread.
 pub fn saying_when_slow<T>(line: String, work: impl FnOnce() -> T) -> Result<T, Failure> {
     debug_assert!(!line.is_empty(), "the line names the slow work");
-    let over = Arc::new((Mutex::new(false), Condvar::new()));
-    let seen = over.clone();
-    let body = move || {
+    let say = move |over: &Over| {
         let clock = Env::real().clock;
         let until = clock.now() + SLOW;
-        let (is_over, changed) = &*seen;
-        let mut is_over = is_over.lock();
+        let mut is_over = over.0.lock();
         while !*is_over {
             let left = until.saturating_sub(clock.now());
             if left.is_zero() {
                 eprintln!("terrane: {line}");
                 return;
             }
-            changed.wait_for(&mut is_over, left);
+            over.1.wait_for(&mut is_over, left);
         }
     };
-    let thread = Env::real().spawn.spawn("terrane-slow", Box::new(body))?;
+    beside_spawned("terrane-slow", say, work)
+}
+
+/// True once the work is over, and the signal of that.
+type Over = (Mutex<bool>, Condvar);
+
+/// Does `work` beside a thread that runs `body`, which ends soon after the work.
+fn beside_spawned<T>(
+    thread: &str,
+    body: impl FnOnce(&Over) + Send + 'static,
+    work: impl FnOnce() -> T,
+) -> Result<T, Failure> {
+    let over: Arc<Over> = Arc::default();
+    let seen = over.clone();
+    let thread = Env::real().spawn.spawn(thread, Box::new(move || body(&seen)))?;
     let done = work();
     *over.0.lock() = true;
     over.1.notify_all();

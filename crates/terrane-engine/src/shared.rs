@@ -249,10 +249,10 @@ impl Shared {
     /// Those of the manifest.
     pub(crate) fn append_edit(&self, mut ops: Vec<EditOp>) -> Result<()> {
         debug_assert!(!self.options.read_only, "a database opened read_only writes no manifest");
-        let void = self.trims.void_marks();
+        let void = self.trims.marks().void();
         ops.extend(void.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
         self.manifest.append(&Edit { ops })?;
-        self.trims.forget_marks(&void);
+        self.trims.marks().forget(&void);
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::functions;
 use super::rows::Rows;
 use super::store::{Access, bounds, check_range, end, open_table, start};
 use crate::arguments::{Count, Engine, Estimate, Scan};
-use crate::exit::Failure;
+use crate::exit::{Code, Failure};
 use crate::progress::{Meter, Unit};
 use crate::text;
 
@@ -23,6 +23,7 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
     }
     let mut left = command.limit.unwrap_or(u64::MAX);
     let mut shown = Vec::new();
+    let mut not_numbers = 0u64;
     while left > 0 {
         let Some((key, value)) = rows.next()? else { break };
         left -= 1;
@@ -36,13 +37,19 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
         } else if let Some(number) =
             counter::decode(&value).ok().filter(|_| command.number && operands.is_none())
         {
-            // A value that is no number is shown as it is: the rows behind it are wanted, too.
             let number = number.to_string();
             text::write_row(command.format, &key, number.as_bytes(), &mut shown);
         } else {
+            // A value that is no number is shown as it is: the rows behind it are wanted, too.
+            not_numbers += u64::from(command.number && operands.is_none());
             text::write_row(command.format, &key, operands.unwrap_or(&value), &mut shown);
         }
         out.write_all(&shown)?;
+    }
+    if not_numbers > 0 {
+        out.flush()?;
+        let why = format!("--number: values that are no counters, shown as they are: {not_numbers}");
+        return Err(Failure::new(Code::Usage, why));
     }
     Ok(())
 }

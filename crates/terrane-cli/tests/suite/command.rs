@@ -45,6 +45,10 @@ fn merges_and_times_to_live() {
     shell.fails("merge db page 7 --table visits", 2, &["expected 8", "--number"]);
     assert_eq!(shell.ok("get db page --number --table visits"), "38\n");
     assert_eq!(shell.ok("scan db --number --table visits"), "page\t38\n");
+    shell.ok("put db text 12");
+    let output = shell.run("scan db --number");
+    assert_eq!((output.status.code(), &*output.stdout), (Some(2), &b"text\t12\n"[..]), "12 is text");
+    shell.ok("delete db text");
     shell.ok("tables db --create people --set merge_operator=json_merge_patch");
     shell.ok("merge db ada {\"a\":1,\"b\":2} --table people");
     shell.ok("merge db ada {\"a\":null} --table people");

@@ -56,14 +56,7 @@ impl RangeRequest {
     #[must_use]
     pub fn one_level(number: u8) -> Self {
         let levels = number..=(number + 1).min(LEVEL_MAX);
-        RangeRequest {
-            range: KeyRange::all(),
-            levels,
-            rewrites_last: false,
-            deepens: true,
-            rewritten: None,
-            rises: false,
-        }
+        RangeRequest { deepens: true, ..RangeRequest::new(KeyRange::all(), levels, false) }
     }
 
     /// Returns true if an automatic picker might undo the requested shape: then it must not run while the

@@ -255,7 +255,7 @@ impl Feed {
         let fate = match &self.source {
             Source::Open(shared, _) => {
                 let mut look = || seen.insert(shared.manifest.state()).clone();
-                shared.trims.fate(seq, &mut look)?
+                shared.trims.marks().fate(seq, &mut look)?
             }
             Source::Files(files) => ingest_mark::fate_in(seen.insert(files.state()?), seq),
         };

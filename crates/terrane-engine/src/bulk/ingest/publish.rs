@@ -136,7 +136,7 @@ impl WritePath {
         let seq = self.journal.commit(&marker, true, &mut |placed| {
             let seq = placed.first_seq;
             let changes = self.append_arrivals(arrivals, places, tables, seq);
-            let changes = changes.inspect_err(|error| self.trims.note_failure(seq, error));
+            let changes = changes.inspect_err(|error| self.trims.marks().note_failure(seq, error));
             entered = changes.and_then(|changes| self.show_arrivals(arrivals, tables, changes, seq));
         })?;
         if entered.as_ref().is_err_and(|error| error.kind() != Kind::Poisoned) {

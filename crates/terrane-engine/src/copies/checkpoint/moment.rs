@@ -36,7 +36,7 @@ impl Moment {
         let held = Held::new(&shared.store);
         let _no_trim = shared.trims.hold();
         let _no_table = shared.catalog.change();
-        let state = shared.trims.noted_in(|| shared.manifest.state());
+        let state = shared.trims.marks().noted_in(|| shared.manifest.state());
         let excerpt = shared.journal.excerpt()?;
         Ok(Moment { state, excerpt, held })
     }
@@ -62,7 +62,7 @@ impl Moment {
 /// `Busy`.
 pub(crate) fn refuse_undecided(reader: &Shared) -> Result<()> {
     debug_assert!(reader.options.read_only, "a writer knows the outcome");
-    if reader.trims.void_marks().is_empty() {
+    if reader.trims.marks().void().is_empty() {
         return Ok(());
     }
     let message =
