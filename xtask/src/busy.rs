@@ -4,16 +4,20 @@
 //! 1. Cargo builds the programs of [`crate::suites::test_steps`].
 //! 2. Processes that do nothing but compute run beside them, four for each processor.
 //! 3. All programs run, as in `cargo xtask test`, as often as asked for; a failure ends nothing.
+//!
+//! With `--together` the rounds are each other's busy processes: the programs of all rounds stand in one line,
+//! and so many run at once that each has four others for each processor beside it. Ten rounds take a quarter
+//! of the time then, and the machine is busy with what the tests do: files, memory, waiting.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use crate::outcome::{self, Outcome};
-use crate::runner::{self, Done};
+use crate::runner::{self, Done, Job};
 use crate::sizes::{self, Sizes};
 use crate::suites::{Step, Way, test_steps};
 use crate::test::{at_once, output_folder, prepare, processors, until_signal};
@@ -33,17 +37,20 @@ pub struct Request {
     pub repeat: u32,
     /// Only programs with this in their name.
     pub only: Option<String>,
+    /// The rounds run beside each other, in the place of processes that only compute.
+    pub together: bool,
 }
 
 impl Request {
     /// Of the arguments of the command; none if they are no request.
     #[must_use]
     pub fn of(arguments: &[&str]) -> Option<Request> {
-        let mut request = Request { repeat: REPEAT, only: None };
+        let mut request = Request { repeat: REPEAT, only: None, together: false };
         let mut rest = arguments.iter();
         while let Some(argument) = rest.next() {
             match *argument {
                 "--repeat" => request.repeat = rest.next()?.parse().ok().filter(|repeat| *repeat > 0)?,
+                "--together" => request.together = true,
                 "--only" => request.only = Some((*rest.next()?).to_owned()),
                 _ => return None,
             }
@@ -153,19 +160,21 @@ pub fn run(root: &Path, request: &Request) -> Result<(), String> {
         return Err("there is no such program".to_owned());
     }
     jobs.iter_mut().for_each(|job| job.limit *= LIMIT_FACTOR);
-    let _busy = (0..BUSY * processors()).map(|_| Busy::start()).collect::<Result<Vec<_>, _>>()?;
     let mut findings = Findings::default();
-    for round in 1..=request.repeat {
-        let start = Instant::now();
-        runner::run(jobs.clone(), at_once(), &output_folder(root), &is_over, |done| {
-            findings.count(round, done);
-            if matches!(done.outcome, Outcome::Failed(_) | Outcome::Hung) {
-                println!("xtask: round {round}: {} failed\n{}", done.job.name, done.output.trim());
+    if request.together {
+        let others = BUSY * processors();
+        let all = jobs.repeat(request.repeat as usize);
+        println!("xtask: {} programs, {} beside each other", all.len(), at_once() + others);
+        run_all(root, all, at_once() + others, &is_over, &mut findings)?;
+    } else {
+        let _busy = (0..BUSY * processors()).map(|_| Busy::start()).collect::<Result<Vec<_>, _>>()?;
+        for round in 1..=request.repeat {
+            let start = Instant::now();
+            run_all(root, jobs.clone(), at_once(), &is_over, &mut findings)?;
+            println!("xtask: round {round} of {}: {:.0} s", request.repeat, start.elapsed().as_secs_f64());
+            if is_over.load(Ordering::Relaxed) {
+                break;
             }
-        })?;
-        println!("xtask: round {round} of {}: {:.0} s", request.repeat, start.elapsed().as_secs_f64());
-        if is_over.load(Ordering::Relaxed) {
-            break;
         }
     }
     print!("{}", findings.table());
@@ -174,6 +183,26 @@ pub fn run(root: &Path, request: &Request) -> Result<(), String> {
         0 => Ok(()),
         failed => Err(format!("{failed} tests failed on a busy machine")),
     }
+}
+
+/// Runs the programs, so many at once, and counts how they end.
+fn run_all(
+    root: &Path,
+    jobs: Vec<Job>,
+    at_once: usize,
+    is_over: &AtomicBool,
+    findings: &mut Findings,
+) -> Result<(), String> {
+    let mut ended: BTreeMap<String, u32> = BTreeMap::new();
+    runner::run(jobs, at_once, &output_folder(root), is_over, |done| {
+        let round = ended.entry(done.job.name.clone()).or_default();
+        *round += 1;
+        findings.count(*round, done);
+        if matches!(done.outcome, Outcome::Failed(_) | Outcome::Hung) {
+            println!("xtask: run {round} of {} failed\n{}", done.job.name, done.output.trim());
+        }
+    })
+    .map(drop)
 }
 
 /// Programs of tests: no commands of cargo, which would build beside them.

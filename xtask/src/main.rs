@@ -17,9 +17,10 @@ usage: cargo xtask COMMAND
                   bugs; programs run beside each other, and a table closes it; --only takes the steps
                   with STEP in their title
   bench-smoke     each benchmark of the crates once: that it runs, not how fast
-  busy-tests [--repeat N] [--only PROGRAM]  the programs of `test`, N times (10), beside
+  busy-tests [--repeat N] [--only PROGRAM] [--together]  the programs of `test`, N times (10), beside
                   four busy processes for each processor; a table of the failures closes it; --only
-                  takes the programs with PROGRAM in their name
+                  takes the programs with PROGRAM in their name; --together has the rounds run beside
+                  each other in the place of processes that only compute, in a quarter of the time
   soak            simulation, fuzz smoke, loads, kills and explorations at full sizes; `test` does
                   a part, both from the commit's seed or TERRANE_EXPLORE_SEED
   cases [NUMBER]  the property tests on NUMBER other cases each (5000), from a seed that it prints;

@@ -10,9 +10,12 @@ use xtask::runner::{Done, Job};
 
 #[test]
 fn a_request_says_how_often_and_which_programs() {
-    assert_eq!(Request::of(&[]), Some(Request { repeat: 10, only: None }));
+    assert_eq!(Request::of(&[]), Some(Request { repeat: 10, only: None, together: false }));
     let only = Some("terrane-sim".to_owned());
-    assert_eq!(Request::of(&["--only", "terrane-sim", "--repeat", "3"]), Some(Request { repeat: 3, only }));
+    assert_eq!(
+        Request::of(&["--only", "terrane-sim", "--repeat", "3", "--together"]),
+        Some(Request { repeat: 3, only, together: true })
+    );
     for wrong in [&["--repeat"][..], &["--repeat", "0"], &["--repeat", "x"], &["--only"], &["more"]] {
         assert_eq!(Request::of(wrong), None, "{wrong:?}");
     }
