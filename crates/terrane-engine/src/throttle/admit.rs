@@ -15,8 +15,8 @@ use crate::pace::token_bucket::PAUSE_MIN;
 use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
+use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 use crate::throttle::permit::{Prices, WritePermit};
-use crate::throttle::room::needs_room;
 
 /// One batch may take one part in this many of the write memory.
 const BATCH_SHARE: u64 = 4;
@@ -137,6 +137,12 @@ impl<'e> WriteControl<'e> {
         }
         Ok(())
     }
+}
+
+/// Returns true if room is reserved for a batch before it comes.
+#[inline]
+fn needs_room(throttle: &Throttle, batch: &Batch) -> bool {
+    batch.bytes().len() as u64 > DEBT_QUANTUM_BYTES || throttle.debt() >= 1.0
 }
 
 impl Throttle {

@@ -8,19 +8,11 @@ use terrane_base::{Batch, Error, Kind, Result};
 use crate::observe::events::StallCause;
 use crate::pace::token_bucket::PAUSE_MIN;
 use crate::table::settings::long_segment_bytes;
-use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
-use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 
 /// How long the background must have had no job that can free memory before a writer that waits for memory
 /// stops waiting.
 const IDLE_MAX: Duration = Duration::from_millis(500);
-
-/// Returns true if room is reserved for a batch before it comes.
-#[inline]
-pub(super) fn needs_room(throttle: &Throttle, batch: &Batch) -> bool {
-    batch.bytes().len() as u64 > DEBT_QUANTUM_BYTES || throttle.debt() >= 1.0
-}
 
 /// The write memory that a batch of `bytes` takes. One that fits no ordinary segment gets a longer one,
 /// and the segment that is prepared behind it may be as long as long segments are.

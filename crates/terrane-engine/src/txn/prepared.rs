@@ -317,10 +317,9 @@ impl WritePath {
         }
     }
 
-    /// Takes the locks of every prepared transaction again.
-    pub(crate) fn restore_prepared(&self) -> Result<()> {
-        let Some(table) = self.catalog.find_hidden() else { return Ok(()) };
-        for row in self.range(&table, Bounds::all(), self.visible()) {
+    /// Takes the locks of every prepared transaction again, as the rows of the hidden `table` say.
+    pub(crate) fn restore_prepared(&self, table: &Table) -> Result<()> {
+        for row in self.range(table, Bounds::all(), self.visible()) {
             let (name, record) = row?;
             let name = String::from_utf8_lossy(&name).into_owned();
             let waiting = self.restore_one(&record);

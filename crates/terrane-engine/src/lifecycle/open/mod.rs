@@ -163,9 +163,17 @@ impl Engine {
         terrane_base::sampling::restart();
         self.readers.tick(self.env.clock.now());
         // After an error the caller has no database: its workers must not keep the lock.
-        self.go_on().and_then(|()| self.restore_prepared()).inspect_err(|_| drop(self.shut()))?;
+        self.go_on().and_then(|()| self.take_prepared_locks()).inspect_err(|_| drop(self.shut()))?;
         add(&self.counters.open_micros, (self.env.clock.now() - start).as_micros() as u64);
         Ok(())
+    }
+
+    /// Takes the locks of transactions that were prepared, where any ever was.
+    fn take_prepared_locks(&self) -> Result<()> {
+        match self.catalog.find_hidden() {
+            Some(prepared) => self.restore_prepared(&prepared),
+            None => Ok(()),
+        }
     }
 
     /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
