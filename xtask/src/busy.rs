@@ -163,7 +163,7 @@ pub fn run(root: &Path, request: &Request) -> Result<(), String> {
     let mut findings = Findings::default();
     if request.together {
         let others = BUSY * processors();
-        let all = jobs.repeat(request.repeat as usize);
+        let all: Vec<Job> = (0..request.repeat).flat_map(|_| jobs.iter().cloned()).collect();
         println!("xtask: {} programs, {} beside each other", all.len(), at_once() + others);
         run_all(root, all, at_once() + others, &is_over, &mut findings)?;
     } else {

@@ -174,7 +174,7 @@ fn left(entropy: f64, len: usize, compress: impl Fn(&[u8]) -> usize) -> f64 {
     let mut bytes = Vec::new();
     for number in 0.. {
         bytes.extend_from_slice(values.write(number, 1, len));
-        if bytes.len() >= 1 << 20 {
+        if bytes.len() >= 1 << 18 {
             break;
         }
     }
