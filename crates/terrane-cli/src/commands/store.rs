@@ -128,8 +128,28 @@ fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
             );
             Err(failure)
         }
-        opened => Ok(opened?),
+        opened => {
+            let db = opened?;
+            tell_of_break(&db, path, options.read_only);
+            Ok(db)
+        }
     }
+}
+
+/// Says that the opening found sound records that it did not bring back.
+fn tell_of_break(db: &Db, path: &Path, is_read_only: bool) {
+    let records = db.stats().records_behind_break;
+    if records == 0 {
+        return;
+    }
+    let shown = text::path(path);
+    let (what, remedy) = match is_read_only {
+        true => ("not shown", "`terrane check` names the place; repair it before anything writes to it"),
+        false => ("set aside", "`terrane check` names the files; `terrane repair` reads them"),
+    };
+    eprintln!(
+        "terrane: {shown}: the journal breaks, and {records} sound records behind the break are {what}: {remedy}"
+    );
 }
 
 /// Closes a database that [`open`] gave, unless it is that of a shell.

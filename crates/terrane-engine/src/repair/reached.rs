@@ -39,6 +39,28 @@ impl Reached {
         places.filter_map(|extents| self.newest(extents, key)).max().unwrap_or_default()
     }
 
+    /// Returns true if the levels have something of `key` with a greater number than `above`.
+    pub(super) fn is_newer(&self, table: TableId, key: &[u8], above: SeqNo) -> bool {
+        let is_deleted = || {
+            let hidden = |extent: &Arc<Extent>| extent.hidden(&self.cache, key, SeqNo::MAX).ok().flatten();
+            self.extents(table).filter_map(hidden).any(|by| by > above)
+        };
+        self.of(table, key, 0) > above || is_deleted()
+    }
+
+    /// Returns true if an extent with keys of the range may have something with a greater number than `above`.
+    pub(super) fn is_newer_in(&self, table: TableId, (start, end): (&[u8], &[u8]), above: SeqNo) -> bool {
+        self.extents(table).any(|extent| {
+            let meta = &extent.meta;
+            let overlaps = meta.collation.lt(&meta.smallest, end) && meta.collation.le(start, &meta.largest);
+            overlaps && meta.seq_max > above
+        })
+    }
+
+    fn extents(&self, table: TableId) -> impl Iterator<Item = &Arc<Extent>> {
+        self.tables.get(&table).into_iter().flatten().flatten()
+    }
+
     fn newest(&self, extents: &[Arc<Extent>], key: &[u8]) -> Option<SeqNo> {
         let at = extents.partition_point(|extent| extent.meta.collation.lt(&extent.meta.largest, key));
         let extent = extents.get(at).filter(|extent| extent.meta.collation.le(&extent.meta.smallest, key))?;

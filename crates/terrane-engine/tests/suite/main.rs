@@ -7,6 +7,7 @@ mod announced;
 mod asked;
 mod async_writes;
 mod backup;
+mod behind;
 mod checkpoint;
 mod concurrent;
 mod deadlines;

@@ -124,7 +124,7 @@ impl Engine {
         let writers = WriterMemory { journal: journal.clone(), tables: Arc::clone(&sums), window_bytes };
         let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
         let shared = Shared {
-            opening: Opening::new(way.address(), way.until()),
+            opening: Opening::new(way.address(), way.until(), recovered.behind),
             rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
             cache: memory.cache().clone(),
             catalog: Catalog::new(tables, sums),
