@@ -15,6 +15,12 @@ pub(crate) fn aside_name(id: SegmentId, last_seq: SeqNo) -> String {
     format!("{:06}-{}.cut", id.0, last_seq.0)
 }
 
+/// Name of that file while it is made.
+#[must_use]
+pub(crate) fn pending_aside_name(id: SegmentId) -> String {
+    format!("{:06}.cut.new", id.0)
+}
+
 /// The segment and the last commit that the opening kept, in the name of a file with what it set aside.
 #[must_use]
 pub fn aside_numbers(name: &str) -> Option<(SegmentId, SeqNo)> {

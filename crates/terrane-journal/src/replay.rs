@@ -14,14 +14,15 @@
 //!
 //! 4. *Index* the run's records, in parallel, in pieces of about one mebibyte.
 //!
-//! Sound groups may lie behind the end: after a loss of power, which keeps some pages and not others, or behind
-//! a damaged byte of what was never synced. They are no part of the journal. Replay names them
-//! ([`Replayed::behind`]), and who opens for writing sets them aside first ([`Behind::set_aside`]).
+//! Sound groups may lie behind the end: after a loss of power, which keeps some pages and not others, or
+//! behind a damaged byte of what was never synced. They are no part of the journal. Replay names them
+//! ([`Replayed::behind`]), and an opening for writing sets them aside first ([`set_aside`]).
 //!
 //! Replay never writes. The caller records the ends of all used segments in the manifest, removes the unused
 //! ones from it, and continues in new segments. So a crash at any point repeats the same replay, and bytes
 //! after a recorded end are ignored for ever.
 
+mod aside;
 mod behind;
 mod index;
 mod rewrite;
@@ -38,6 +39,7 @@ use terrane_device::{Disk, OpenMode, SegmentMemory};
 
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
+pub use aside::{ASIDE_FILES_MAX, AsideLimits, Outcome, discard_unfinished_aside, set_aside};
 pub use behind::Behind;
 pub use rewrite::{
     BatchFilter, FoundBatch, NewNames, Rewritten, discard, pending_name, pending_number, rewrite,

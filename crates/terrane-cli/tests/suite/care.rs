@@ -357,9 +357,9 @@ fn errors_name_what_the_command_has() {
     assert_eq!(shell.ok("get other k"), "v");
 }
 
-/// What lies behind a break of the journal is told by each command that opens, and is not lost by a write.
+/// Each command that opens names the records behind a break of the journal, and a write does not lose them.
 #[test]
-fn records_behind_a_break_of_the_journal_are_told_and_kept() {
+fn commands_name_records_behind_a_break_of_the_journal_and_keep_them() {
     let shell = Shell::new();
     let db = Db::open(shell.path("db")).unwrap();
     (1..=6).for_each(|number| db.put(format!("j{number}"), "value").unwrap());
@@ -373,7 +373,7 @@ fn records_behind_a_break_of_the_journal_are_told_and_kept() {
     let at = bytes.windows(2).position(|window| window == b"j2").unwrap();
     bytes[at] ^= 1;
     std::fs::write(&path, bytes).unwrap();
-    let told = |line: &str, code: i32, part: &str| {
+    let stdout_of = |line: &str, code: i32, part: &str| {
         let output = shell.run(line);
         let error = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(code), "{line}: {error}");
@@ -383,10 +383,10 @@ fn records_behind_a_break_of_the_journal_are_told_and_kept() {
         );
         String::from_utf8(output.stdout).unwrap()
     };
-    assert_eq!(told("count dead", 0, "not shown"), "1\n");
-    let said = told("check dead", 3, "not shown");
+    assert_eq!(stdout_of("count dead", 0, "not shown"), "1\n");
+    let said = stdout_of("check dead", 3, "not shown");
     assert!(said.contains("000001.seg") && said.contains("4 sound records, #3 to #6"), "{said}");
-    told("put dead new value", 0, "set aside");
+    stdout_of("put dead new value", 0, "set aside");
     let said = shell.ok("check dead");
     assert!(
         said.contains("set aside: ") && said.contains("000001-1.cut") && said.contains("0 findings"),

@@ -161,7 +161,7 @@ impl Shared {
     fn set_aside(&self) -> Result<Vec<PathBuf>> {
         let dir = self.dir().join(JOURNAL);
         let names = match self.disk().list(&dir) {
-            // There is none where the journal is elsewhere.
+            // A journal elsewhere has no directory.
             Err(error) if error.kind() == Kind::NotFound => return Ok(Vec::new()),
             names => names?,
         };

@@ -61,6 +61,8 @@ pub(crate) struct Recovery<'a> {
     /// The last commit that is shown, for a reader of an earlier moment: the journal has later ones, and
     /// names edits that this manifest does not have.
     pub(crate) until: Option<SeqNo>,
+    /// True if manifest and extents lie in a bucket.
+    pub(crate) is_in_bucket: bool,
 }
 
 /// The result of a recovery.
@@ -69,7 +71,7 @@ pub(crate) struct Recovered {
     pub(crate) journal: Box<dyn Journal>,
     /// Ingest marks without extents that no edit lists as void.
     pub(crate) void_marks: Vec<SeqNo>,
-    /// What lies behind a break of the journal and does not count: damage that a reader found.
+    /// Sound records behind a break of the journal that do not count: damage that a reader found.
     pub(crate) behind: Vec<Error>,
 }
 

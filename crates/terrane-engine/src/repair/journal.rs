@@ -14,7 +14,7 @@ use terrane_levels::State;
 use terrane_levels::directory::JOURNAL;
 
 use crate::repair::Repair;
-use crate::repair::aside::{Aside, AsideFile};
+use crate::repair::aside::AsideFile;
 
 /// Where the front of a segment has its id.
 const ID_AT: usize = 16;
@@ -29,7 +29,9 @@ pub(super) struct Source {
     pub(super) end: Option<u64>,
     /// Least length of its file in bytes, if that is known.
     pub(super) bytes: u64,
-    /// Of records that an opening set aside: the last commit that it kept.
+    /// The last record up to that end.
+    pub(super) last: Option<SeqNo>,
+    /// Without an end: the last commit that an opening kept which set aside what came behind.
     pub(super) kept: Option<SeqNo>,
 }
 
@@ -106,13 +108,18 @@ impl Repair<'_> {
     /// Copies every record that is not in the levels, in order.
     pub(super) fn copy_journal(&mut self, state: &State) -> Result<()> {
         self.write_batch()?;
-        let mut aside = Aside::default();
-        for source in self.sources(state)? {
-            match source.kept {
-                Some(kept) => self.copy_aside(&source, kept, &mut aside, state)?,
-                None => self.copy_segment(&source, state)?,
+        let mut sources = self.sources(state)?;
+        let aside = self.aside(&mut sources)?;
+        let mut openings = aside.iter().peekable();
+        for at in 0..=sources.len() {
+            while let Some(opening) = openings.next_if(|opening| opening.place == at) {
+                self.copy_aside(opening, state)?;
+            }
+            if let Some(source) = sources.get(at) {
+                self.copy_segment(source, state)?;
             }
         }
+        debug_assert!(openings.next().is_none(), "what was set aside has a place between the segments");
         Ok(())
     }
 
@@ -134,6 +141,7 @@ impl Repair<'_> {
                 path,
                 end: segment.seal.map(|seal| seal.end_offset),
                 bytes,
+                last: segment.seal.map(|seal| seal.last_seq),
                 kept: None,
             });
         }
@@ -147,11 +155,6 @@ impl Repair<'_> {
             let gap = sources.windows(2).rposition(|pair| pair[0].id.0 + 1 < pair[1].id.0);
             sources.drain(..gap.map_or(0, |at| at + 1));
         }
-        let aside = self.aside(&dir)?;
-        sources.extend(aside);
-        // What was set aside of a segment is newer than what was kept of it, and older than what was written
-        // since, which is in later segments.
-        sources.sort_by_key(|source| (source.id, source.kept));
         Ok(sources)
     }
 
@@ -178,7 +181,7 @@ impl Repair<'_> {
                 self.report.doubt(Error::corrupt(what).at(path.display().to_string(), 0));
                 continue;
             }
-            sources.push(Source { id: header.id, path, end: None, bytes: 0, kept: None });
+            sources.push(Source { id: header.id, path, end: None, bytes: 0, last: None, kept: None });
         }
         headless.retain(|path| sources.iter().all(|source| source.path != *path));
         debug_assert!(
@@ -206,7 +209,7 @@ impl Repair<'_> {
         let mut ids = std::iter::once(written).chain(missing).filter(|id| !known.contains(id));
         let id = ids.find(|id| Groups::anywhere(bytes, *id, salt).is_some())?;
         debug_assert!(!known.contains(&id), "segment {id} would be copied twice");
-        Some(Source { id, path, end: None, bytes: 0, kept: None })
+        Some(Source { id, path, end: None, bytes: 0, last: None, kept: None })
     }
 
     /// The names in the directory of segments; none if it is lost.
@@ -239,18 +242,23 @@ impl Repair<'_> {
         let bytes = mapped.bytes();
         self.report_cut(source, bytes.len() as u64, &shown);
         let Some(mut groups) = self.open_segment(source, bytes, &shown) else { return Ok(()) };
+        let kept = source.kept.unwrap_or(SeqNo::MAX);
         loop {
-            for group in groups.by_ref() {
+            for group in groups.by_ref().take_while(|group| group.header.first_seq <= kept) {
                 for batch in Batches::new(bytes, &group) {
                     self.copy_batch((bytes, &shown), &batch, state, None)?;
                 }
             }
             let (stopped, reason) = (groups.walk(), groups.stop_reason());
+            if stopped.last_seq >= kept {
+                return Ok(());
+            }
             let first_lost = stopped.last_seq.0 + 1;
             let corrupt = |what: String| Error::corrupt(what).at(&shown, stopped.offset as u64);
             match (groups.skip_damage(), source.end) {
                 (Some(next), _) => {
-                    let what = format!("records {first_lost} to {} are lost: {reason}", next.0 - 1);
+                    let what =
+                        format!("records {first_lost} to {} are lost: {reason}", kept.0.min(next.0 - 1));
                     self.report.lose(None, corrupt(what));
                 }
                 (None, Some(end)) => {
@@ -300,20 +308,20 @@ impl Repair<'_> {
         groups
     }
 
-    /// Copies a whole batch: all its records that are not in the levels, or of those that an opening set `aside`
-    /// all that nothing newer is known of.
+    /// Copies a whole batch: all its records that are not in the levels, or of those that an opening set
+    /// `aside` all that nothing newer is known of.
     pub(super) fn copy_batch(
         &mut self,
         (segment, shown): (&[u8], &str),
         batch: &terrane_format::segment::Batch,
         state: &State,
-        mut aside: Option<&mut AsideFile>,
+        mut aside: Option<&mut AsideFile<'_>>,
     ) -> Result<()> {
         debug_assert!(self.batch.is_empty(), "a batch of the journal is written as one, by itself");
         let mut records = Vec::new();
         let read = batch.records(segment, |_, seq, record| {
             let is_wanted = match &mut aside {
-                Some(aside) => self.is_wanted_of_aside(state, record, aside),
+                Some(aside) => self.is_wanted_of_aside(state, (seq, record), aside),
                 None => self.is_wanted(state, record, seq),
             };
             if is_wanted {

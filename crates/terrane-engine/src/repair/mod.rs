@@ -10,7 +10,8 @@
 //! (`by_number.rs`).
 //!
 //! Values that were separated from their keys are read from their value tables (`values.rs`), and segments in
-//! persistent memory from their pool (`pool.rs`). Records that an opening set aside come from files of their own (`aside.rs`).
+//! persistent memory from their pool (`pool.rs`). Records that an opening set aside come from files of their
+//! own (`aside.rs`).
 //!
 //! The damaged database is only read. Unreadable data is a [`Loss`]; older rows in its range are uncertain.
 

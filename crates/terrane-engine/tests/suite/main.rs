@@ -33,6 +33,7 @@ mod replay_filter;
 mod rest;
 mod rot;
 mod row_cache;
+mod set_aside;
 mod shared_page;
 mod spares;
 mod standstill;

@@ -1,27 +1,16 @@
-//! Sound groups behind the end of the journal, and a file for them.
+//! Sound groups behind the end of the journal.
 //!
-//! A loss of power keeps some pages of what was not synced and not others, and a damaged byte ends the journal
-//! as well. Nothing tells the two apart where no durable-end mark follows. What lies behind the break is no
-//! part of the journal, since a prefix of the commits counts. But it was acknowledged, and the opening is about
-//! to give its bytes away: it copies them first.
-//!
-//! The file `ID-LAST.cut` in the directory of segments has the header of the segment and, at the same offsets,
-//! its bytes from the first sound group behind the break to the last one. Only repair reads it, and nothing
-//! removes it.
+//! A loss of power keeps some pages of what was not synced and not others, and a damaged byte ends the
+//! journal as well. Nothing tells the two apart where no durable-end mark follows. What lies behind the break
+//! is no part of the journal, since a prefix of the commits counts. But it was acknowledged, and the opening
+//! is about to give its bytes away: it copies them first ([`super::aside`]).
 
-use std::path::Path;
-
-use terrane_base::{Error, Kind, Result, SeqNo};
-use terrane_device::{Disk, File, OpenMode};
+use terrane_base::{Error, SeqNo};
 use terrane_format::segment::{self, Groups, Walk};
 
 use super::scan::Scan;
 use super::{ReplaySettings, Run};
-use crate::names::{aside_name, aside_numbers};
-use crate::{SegmentSpec, file_name};
-
-/// Bytes that are copied at once.
-const COPY_BYTES: usize = 256 << 10;
+use crate::SegmentSpec;
 
 /// Sound groups of one segment behind the end of the journal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,6 +19,8 @@ pub struct Behind {
     pub spec: SegmentSpec,
     /// Path of its file.
     pub file: String,
+    /// The salt of its groups.
+    pub salt: Option<u32>,
     /// Where the first of the groups begins.
     pub offset: u64,
     /// Where the last one ends.
@@ -62,7 +53,7 @@ pub(super) fn look(scans: &[Scan], run: &Run, settings: &ReplaySettings) -> Vec<
 }
 
 /// Directly in front of the first group of a segment.
-fn start_of(last_seq: SeqNo) -> Walk {
+pub(super) fn start_of(last_seq: SeqNo) -> Walk {
     Walk { offset: segment::SEGMENT_HEADER_BYTES - segment::GROUP_ALIGN, last_seq, checksum: 0 }
 }
 
@@ -84,6 +75,7 @@ fn groups_behind(scan: &Scan, walk: Walk, settings: &ReplaySettings) -> Option<B
             let found = found.get_or_insert_with(|| Behind {
                 spec,
                 file: scan.path.clone(),
+                salt,
                 offset,
                 end,
                 first_seq: first,
@@ -99,9 +91,6 @@ fn groups_behind(scan: &Scan, walk: Walk, settings: &ReplaySettings) -> Option<B
 }
 
 impl Behind {
-    /// Most files with what was set aside in a directory; beyond, an opening leaves what it finds.
-    pub const FILES_MAX: usize = 64;
-
     /// Says what was found and where: `last_seq` is the last commit that counts.
     #[must_use]
     pub fn error(&self, last_seq: SeqNo, remedy: &str) -> Error {
@@ -112,59 +101,4 @@ impl Behind {
         );
         Error::corrupt(message).at(&*self.file, self.offset)
     }
-
-    /// Copies what lies behind the end of the journal in `dir` to files that stay, and makes them durable.
-    /// `last_seq` is the last commit that counts. Returns false if there are [`Behind::FILES_MAX`] such files: then
-    /// nothing is copied.
-    ///
-    /// A crash in it is harmless: the next replay finds the same, and makes the same files again.
-    ///
-    /// # Errors
-    /// `Io`, `Full`.
-    pub fn set_aside(disk: &dyn Disk, dir: &Path, behind: &[Behind], last_seq: SeqNo) -> Result<bool> {
-        if behind.is_empty() {
-            return Ok(true);
-        }
-        let names: Vec<String> = behind.iter().map(|behind| aside_name(behind.spec.id, last_seq)).collect();
-        let is_other = |name: &&String| aside_numbers(name).is_some() && !names.contains(name);
-        if disk.list(dir)?.iter().filter(is_other).count() + names.len() > Self::FILES_MAX {
-            return Ok(false);
-        }
-        for (behind, name) in behind.iter().zip(&names) {
-            copy(disk, dir, behind, name).map_err(|error| {
-                error.context(format!(
-                    "setting records of segment {} aside that lie behind a break",
-                    behind.spec.id
-                ))
-            })?;
-        }
-        disk.sync_dir(dir)?;
-        Ok(true)
-    }
-}
-
-fn copy(disk: &dyn Disk, dir: &Path, behind: &Behind, name: &str) -> Result<()> {
-    let (from, to) = (dir.join(file_name(behind.spec.file)), dir.join(name));
-    let from = disk.open(&from, OpenMode::Read, false)?;
-    // What an opening made that died before it was done.
-    match disk.remove(&to) {
-        Err(error) if error.kind() != Kind::NotFound => return Err(error),
-        _ => {}
-    }
-    let to = disk.open(&to, OpenMode::Create, false)?;
-    copy_range(&*from, &*to, 0, segment::SEGMENT_HEADER_BYTES as u64)?;
-    copy_range(&*from, &*to, behind.offset, behind.end)?;
-    to.sync()
-}
-
-fn copy_range(from: &dyn File, to: &dyn File, mut at: u64, end: u64) -> Result<()> {
-    debug_assert!(at < end, "a group has bytes");
-    let mut buf = vec![0; COPY_BYTES.min((end - at) as usize)];
-    while at < end {
-        let piece = buf.len().min((end - at) as usize);
-        from.read_at(at, &mut buf[..piece])?;
-        to.write_at(at, &buf[..piece])?;
-        at += piece as u64;
-    }
-    Ok(())
 }

@@ -280,9 +280,21 @@ fn recover_journal(
     } else if !state.segments.is_empty() || !way.reads_parts() {
         refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
-    let until = way.until();
-    let recovery =
-        Recovery { disk, dir, log, options, env, manifest, state, tables, counters, follows, until };
+    let (until, is_in_bucket) = (way.until(), way.address().is_some());
+    let recovery = Recovery {
+        disk,
+        dir,
+        log,
+        options,
+        env,
+        manifest,
+        state,
+        tables,
+        counters,
+        follows,
+        until,
+        is_in_bucket,
+    };
     if way.reads_parts() && state.segments.is_empty() {
         return recovery.without_journal();
     }
