@@ -12,8 +12,7 @@
 //!   ([`LoggedJournal`]).
 //! * [`Excerpt`]: the content of the journal at one moment, and its copy for another database.
 //! * [`rewrite()`]: rewrites the journal with other records, for a replay filter.
-//! * [`replay()`]: reads the records back from the segments, checked; [`SegmentReader`] reads one segment,
-//!   also while it is written.
+//! * [`replay()`]: reads the records back, checked; [`SegmentReader`] reads one, also while it is written.
 //! * [`Tickets`]: commits that are made durable after their call has returned, many by one persist step.
 //! * [`conformance`]: the checks that every [`Journal`] must pass.
 
@@ -49,13 +48,14 @@ pub use file::FileJournal;
 pub use journal::RingJournal;
 pub use logged::LoggedJournal;
 pub use medium::{Medium, NewSegment, SealedEnd};
-pub use names::{file_name, file_number};
+pub use names::{aside_numbers, file_name, file_number};
 pub use null::{HeapMedium, NullJournal};
 pub use poison::Poison;
 pub use reader::{ReadBatch, SegmentReader};
 pub use replay::{
-    BatchFilter, Cut, FoundBatch, ListedSegment, NewNames, RecordSink, ReplaySettings, Replayed, Rewritten,
-    SegmentBytes, SegmentSeal, discard, pending_name, pending_number, replay, rewrite, segment_in_file,
+    ASIDE_FILES_MAX, AsideLimits, BatchFilter, Behind, Cut, FoundBatch, ListedSegment, NewNames, Outcome,
+    RecordSink, ReplaySettings, Replayed, Rewritten, SegmentBytes, SegmentSeal, discard,
+    discard_unfinished_aside, pending_name, pending_number, replay, rewrite, segment_in_file, set_aside,
 };
 pub use tickets::{OnPanic, PersistThrough, Ticket, Tickets};
 

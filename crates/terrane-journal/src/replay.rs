@@ -14,10 +14,16 @@
 //!
 //! 4. *Index* the run's records, in parallel, in pieces of about one mebibyte.
 //!
+//! Sound groups may lie behind the end: after a loss of power, which keeps some pages and not others, or
+//! behind a damaged byte of what was never synced. They are no part of the journal. Replay names them
+//! ([`Replayed::behind`]), and an opening for writing sets them aside first ([`set_aside`]).
+//!
 //! Replay never writes. The caller records the ends of all used segments in the manifest, removes the unused
 //! ones from it, and continues in new segments. So a crash at any point repeats the same replay, and bytes
 //! after a recorded end are ignored for ever.
 
+mod aside;
+mod behind;
 mod index;
 mod rewrite;
 mod scan;
@@ -33,6 +39,8 @@ use terrane_device::{Disk, OpenMode, SegmentMemory};
 
 use crate::fork::fork_join;
 use crate::{ChainLink, JournalStart, SealedSegment, SegmentSpec};
+pub use aside::{ASIDE_FILES_MAX, AsideLimits, Outcome, discard_unfinished_aside, set_aside};
+pub use behind::Behind;
 pub use rewrite::{
     BatchFilter, FoundBatch, NewNames, Rewritten, discard, pending_name, pending_number, rewrite,
 };
@@ -98,6 +106,8 @@ pub struct Replayed {
     pub last_seq: SeqNo,
     /// The torn tail, if there was one.
     pub cut: Option<Cut>,
+    /// Sound groups behind that end, in the order of their segments.
+    pub behind: Vec<Behind>,
     /// The used segments, oldest first, each with its end.
     pub segments: Vec<SealedSegment>,
     /// Listed segments without a valid byte: the caller removes them from the manifest; then their files are
@@ -170,6 +180,7 @@ pub fn replay(
     Ok(Replayed {
         last_seq: run.last_seq,
         cut: run.cut(&scans),
+        behind: behind::look(&scans, &run, settings),
         unused: (0..scans.len()).filter(|i| !run.used.contains(i)).map(|i| scans[i].listed.spec).collect(),
         link: segments.last().map_or_else(ChainLink::default, SealedSegment::link),
         bytes: segments.iter().map(|segment| segment.end).sum(),

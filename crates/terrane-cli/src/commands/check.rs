@@ -137,6 +137,7 @@ fn object(report: &CheckReport, replayed: u64, unfolded: &[Unfolded]) -> serde_j
         "is_complete": !report.is_cancelled,
         "unordered_tables": report.unordered,
         "unfolded": unfolded.iter().map(keys).collect::<Vec<_>>(),
+        "set_aside": report.set_aside.iter().map(|file| path(file)).collect::<Vec<_>>(),
         "findings": report.findings.iter().map(finding).collect::<Vec<_>>(),
     })
 }
@@ -151,6 +152,13 @@ fn show(db: &Db, report: &CheckReport, replayed: u64, out: &mut dyn Write) -> Re
         writeln!(
             out,
             "not checked: table {name:?}: the order of its keys, {order:?}, which is not registered"
+        )?;
+    }
+    for file in &report.set_aside {
+        writeln!(
+            out,
+            "set aside: {}: records behind a break of the journal, no part of the database; `terrane repair` reads them",
+            path(file)
         )?;
     }
     writeln!(

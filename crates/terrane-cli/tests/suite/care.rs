@@ -3,6 +3,8 @@
 
 use std::process::Command;
 
+use terrane::Db;
+
 use crate::common::{Shell, people};
 
 /// A missing file or database has one code, whatever command misses it.
@@ -353,4 +355,44 @@ fn errors_name_what_the_command_has() {
     shell.ok("export db rows.extents");
     shell.ok("ingest other rows.extents");
     assert_eq!(shell.ok("get other k"), "v");
+}
+
+/// Each command that opens names the records behind a break of the journal, and a write does not lose them.
+#[test]
+fn commands_name_records_behind_a_break_of_the_journal_and_keep_them() {
+    let shell = Shell::new();
+    let db = Db::open(shell.path("db")).unwrap();
+    (1..=6).for_each(|number| db.put(format!("j{number}"), "value").unwrap());
+    // As the death of the process leaves it.
+    assert!(
+        Command::new("cp").args(["-r", "db", "dead"]).current_dir(shell.path("")).status().unwrap().success()
+    );
+    db.close().unwrap();
+    let path = shell.path("dead/journal/000001.seg");
+    let mut bytes = std::fs::read(&path).unwrap();
+    let at = bytes.windows(2).position(|window| window == b"j2").unwrap();
+    bytes[at] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    let stdout_of = |line: &str, code: i32, part: &str| {
+        let output = shell.run(line);
+        let error = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{line}: {error}");
+        assert!(
+            error.contains("4 sound records behind the break") && error.contains(part),
+            "{line}: {error}"
+        );
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(stdout_of("count dead", 0, "not shown"), "1\n");
+    let said = stdout_of("check dead", 3, "not shown");
+    assert!(said.contains("000001.seg") && said.contains("4 sound records, #3 to #6"), "{said}");
+    stdout_of("put dead new value", 0, "set aside");
+    let said = shell.ok("check dead");
+    assert!(
+        said.contains("set aside: ") && said.contains("000001-1.cut") && said.contains("0 findings"),
+        "{said}"
+    );
+    let repaired = shell.run("repair dead mended");
+    assert_eq!(repaired.status.code(), Some(3), "{repaired:?}");
+    assert_eq!(shell.ok("scan mended --keys"), "j1\nj3\nj4\nj5\nj6\nnew\n");
 }

@@ -1,13 +1,13 @@
 //! `check`: verifies every checksum and every invariant of what is stored, and names what is wrong.
 
 use std::ops::ControlFlow;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::record::Record;
 use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
-use terrane_journal::{ReplaySettings, SegmentReader, SegmentSpec, SegmentState, replay};
+use terrane_journal::{ReplaySettings, SegmentReader, SegmentSpec, SegmentState, aside_numbers, replay};
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{KeptSegment, Metasnapshot, State};
 use terrane_table::{Extent, verify_extent};
@@ -53,6 +53,9 @@ impl Shared {
         assert_eq!(report.tables, tables.len() as u64, "a check that goes on looks at every table");
         self.check_segments(&mut report)?;
         self.check_history(&mut report)?;
+        let behind = self.opening.behind_break().iter();
+        report.findings.extend(behind.map(|error| Finding { table: None, error: error.clone() }));
+        report.set_aside = self.set_aside()?;
         Ok(report)
     }
 
@@ -152,6 +155,18 @@ impl Shared {
                 Ok(())
             }
         }
+    }
+
+    /// The files with what openings set aside.
+    fn set_aside(&self) -> Result<Vec<PathBuf>> {
+        let dir = self.dir().join(JOURNAL);
+        let names = match self.disk().list(&dir) {
+            // A journal elsewhere has no directory.
+            Err(error) if error.kind() == Kind::NotFound => return Ok(Vec::new()),
+            names => names?,
+        };
+        let aside = names.iter().filter(|name| aside_numbers(name).is_some());
+        Ok(aside.map(|name| dir.join(name)).collect())
     }
 
     /// Verifies the segments that are history.

@@ -2,6 +2,7 @@
 //! (`replay_filter/`), and views of a database that another process writes (`follower.rs`; `followed.rs` if
 //! its parts lie elsewhere); notes with tables (`comment.rs`).
 
+mod behind;
 mod comment;
 pub(crate) mod followed;
 pub(crate) mod follower;

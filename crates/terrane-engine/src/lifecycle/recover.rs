@@ -61,6 +61,8 @@ pub(crate) struct Recovery<'a> {
     /// The last commit that is shown, for a reader of an earlier moment: the journal has later ones, and
     /// names edits that this manifest does not have.
     pub(crate) until: Option<SeqNo>,
+    /// True if manifest and extents lie in a bucket.
+    pub(crate) is_in_bucket: bool,
 }
 
 /// The result of a recovery.
@@ -69,6 +71,8 @@ pub(crate) struct Recovered {
     pub(crate) journal: Box<dyn Journal>,
     /// Ingest marks without extents that no edit lists as void.
     pub(crate) void_marks: Vec<SeqNo>,
+    /// Sound records behind a break of the journal that do not count: damage that a reader found.
+    pub(crate) behind: Vec<Error>,
 }
 
 impl Recovery<'_> {
@@ -100,6 +104,7 @@ impl Recovery<'_> {
             long_segment_bytes: long_segment_bytes(self.options),
             ..JournalSettings::default()
         };
+        let behind = if is_whole { self.keep_behind(&replayed.behind, last_seq)? } else { Vec::new() };
         if self.options.read_only {
             // Behind a mark that is not decided lies what its extents may belong under.
             let end = open_marks.first().map_or(last_seq, |mark| SeqNo(mark.0 - 1));
@@ -110,7 +115,7 @@ impl Recovery<'_> {
             let kept = if is_overtaken { Vec::new() } else { replayed.segments };
             let start = JournalStart { next_seq, replayed: kept, ..JournalStart::default() };
             let journal = Box::new(NullJournal::of_reader(&settings, &start)?);
-            return Ok(Recovered { journal, void_marks: open_marks });
+            return Ok(Recovered { journal, void_marks: open_marks, behind });
         }
         if let Some(log) = self.log.as_deref().filter(|_| !is_overtaken) {
             // Before an edit records ends that count elsewhere as well.
@@ -123,7 +128,7 @@ impl Recovery<'_> {
             let gone = unlisted.map(|file| self.disk.remove(&self.dir.join(file_name(*file))));
             gone.collect::<Result<()>>()?;
             let journal = Box::new(NullJournal::new(&settings, &start)?);
-            return Ok(Recovered { journal, void_marks: Vec::new() });
+            return Ok(Recovered { journal, void_marks: Vec::new(), behind: Vec::new() });
         }
         let registrar = Arc::new(Registrar(self.manifest.clone()));
         let (disk, dir, env) = (self.disk.clone(), self.dir, self.env);
@@ -138,7 +143,7 @@ impl Recovery<'_> {
         } else {
             Box::new(FileJournal::open(disk, dir, &settings, env, registrar, &start)?)
         };
-        Ok(Recovered { journal, void_marks: Vec::new() })
+        Ok(Recovered { journal, void_marks: Vec::new(), behind: Vec::new() })
     }
 
     /// The recovered state where the journal is missing: that of the extents.
@@ -153,7 +158,7 @@ impl Recovery<'_> {
             JournalSettings { segment_bytes: self.options.segment_bytes, ..JournalSettings::default() };
         let start = JournalStart { next_seq: SeqNo(last_seq.0 + 1), ..JournalStart::default() };
         let journal = Box::new(NullJournal::of_reader(&settings, &start)?);
-        Ok(Recovered { journal, void_marks: Vec::new() })
+        Ok(Recovered { journal, void_marks: Vec::new(), behind: Vec::new() })
     }
 
     /// No segment is used before the manifest lists it, durably: one that was used and that the manifest has

@@ -1,5 +1,7 @@
 //! Findings: damage that a check of the stored bytes or a background job found.
 
+use std::path::PathBuf;
+
 use terrane_base::Error;
 
 /// One thing that is wrong.
@@ -20,6 +22,9 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// Names of tables whose key order is not registered: the order of their keys was not checked.
     pub unordered: Vec<String>,
+    /// Files with records that lay behind a break of the journal when the database was opened: they are no
+    /// part of it, [`repair`](crate::repair()) reads them, and nothing but the caller removes them.
+    pub set_aside: Vec<PathBuf>,
     /// Tables looked at.
     pub tables: u64,
     /// Extents looked at.

@@ -188,7 +188,7 @@ fn names_what_is_gone(disk: &dyn Disk, source: &Path, state: &State) -> Result<b
 }
 
 /// The order of a table's keys; by bytes if nothing is known of the table.
-fn collation_of(state: &State, table: TableId) -> Collation {
+pub(super) fn collation_of(state: &State, table: TableId) -> Collation {
     state.tables.get(&table).map_or(Collation::BYTES, |table| table.collation.clone())
 }
 

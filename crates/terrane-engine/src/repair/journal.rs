@@ -14,6 +14,7 @@ use terrane_levels::State;
 use terrane_levels::directory::JOURNAL;
 
 use crate::repair::Repair;
+use crate::repair::aside::AsideFile;
 
 /// Where the front of a segment has its id.
 const ID_AT: usize = 16;
@@ -21,13 +22,17 @@ const ID_AT: usize = 16;
 const IDS_TRIED_MAX: usize = 64;
 
 /// A segment to read.
-struct Source {
-    id: SegmentId,
-    path: PathBuf,
+pub(super) struct Source {
+    pub(super) id: SegmentId,
+    pub(super) path: PathBuf,
     /// Its end, if that is known.
-    end: Option<u64>,
+    pub(super) end: Option<u64>,
     /// Least length of its file in bytes, if that is known.
-    bytes: u64,
+    pub(super) bytes: u64,
+    /// The last record up to that end.
+    pub(super) last: Option<SeqNo>,
+    /// Without an end: the last commit that an opening kept which set aside what came behind.
+    pub(super) kept: Option<SeqNo>,
 }
 
 /// The file of a segment that the manifest lists. An opening with a replay filter may have died before the
@@ -103,9 +108,18 @@ impl Repair<'_> {
     /// Copies every record that is not in the levels, in order.
     pub(super) fn copy_journal(&mut self, state: &State) -> Result<()> {
         self.write_batch()?;
-        for source in self.sources(state)? {
-            self.copy_segment(&source, state)?;
+        let mut sources = self.sources(state)?;
+        let aside = self.aside(&mut sources)?;
+        let mut openings = aside.iter().peekable();
+        for at in 0..=sources.len() {
+            while let Some(opening) = openings.next_if(|opening| opening.place == at) {
+                self.copy_aside(opening, state)?;
+            }
+            if let Some(source) = sources.get(at) {
+                self.copy_segment(source, state)?;
+            }
         }
+        debug_assert!(openings.next().is_none(), "what was set aside has a place between the segments");
         Ok(())
     }
 
@@ -122,7 +136,14 @@ impl Repair<'_> {
                 self.report.doubt(Error::corrupt(what).at(path.display().to_string(), 0));
                 continue;
             }
-            sources.push(Source { id, path, end: segment.seal.map(|seal| seal.end_offset), bytes });
+            sources.push(Source {
+                id,
+                path,
+                end: segment.seal.map(|seal| seal.end_offset),
+                bytes,
+                last: segment.seal.map(|seal| seal.last_seq),
+                kept: None,
+            });
         }
         let next = if self.is_by_number { SegmentId(0) } else { state.next.segment };
         self.add_unlisted(&dir, next, &mut sources)?;
@@ -160,7 +181,7 @@ impl Repair<'_> {
                 self.report.doubt(Error::corrupt(what).at(path.display().to_string(), 0));
                 continue;
             }
-            sources.push(Source { id: header.id, path, end: None, bytes: 0 });
+            sources.push(Source { id: header.id, path, end: None, bytes: 0, last: None, kept: None });
         }
         headless.retain(|path| sources.iter().all(|source| source.path != *path));
         debug_assert!(
@@ -188,7 +209,7 @@ impl Repair<'_> {
         let mut ids = std::iter::once(written).chain(missing).filter(|id| !known.contains(id));
         let id = ids.find(|id| Groups::anywhere(bytes, *id, salt).is_some())?;
         debug_assert!(!known.contains(&id), "segment {id} would be copied twice");
-        Some(Source { id, path, end: None, bytes: 0 })
+        Some(Source { id, path, end: None, bytes: 0, last: None, kept: None })
     }
 
     /// The names in the directory of segments; none if it is lost.
@@ -221,18 +242,23 @@ impl Repair<'_> {
         let bytes = mapped.bytes();
         self.report_cut(source, bytes.len() as u64, &shown);
         let Some(mut groups) = self.open_segment(source, bytes, &shown) else { return Ok(()) };
+        let kept = source.kept.unwrap_or(SeqNo::MAX);
         loop {
-            for group in groups.by_ref() {
+            for group in groups.by_ref().take_while(|group| group.header.first_seq <= kept) {
                 for batch in Batches::new(bytes, &group) {
-                    self.copy_batch(bytes, &batch, state, &shown)?;
+                    self.copy_batch((bytes, &shown), &batch, state, None)?;
                 }
             }
             let (stopped, reason) = (groups.walk(), groups.stop_reason());
+            if stopped.last_seq >= kept {
+                return Ok(());
+            }
             let first_lost = stopped.last_seq.0 + 1;
             let corrupt = |what: String| Error::corrupt(what).at(&shown, stopped.offset as u64);
             match (groups.skip_damage(), source.end) {
                 (Some(next), _) => {
-                    let what = format!("records {first_lost} to {} are lost: {reason}", next.0 - 1);
+                    let what =
+                        format!("records {first_lost} to {} are lost: {reason}", kept.0.min(next.0 - 1));
                     self.report.lose(None, corrupt(what));
                 }
                 (None, Some(end)) => {
@@ -282,18 +308,23 @@ impl Repair<'_> {
         groups
     }
 
-    /// Copies a whole batch: all its records that are not in the levels.
-    fn copy_batch(
+    /// Copies a whole batch: all its records that are not in the levels, or of those that an opening set
+    /// `aside` all that nothing newer is known of.
+    pub(super) fn copy_batch(
         &mut self,
-        segment: &[u8],
+        (segment, shown): (&[u8], &str),
         batch: &terrane_format::segment::Batch,
         state: &State,
-        shown: &str,
+        mut aside: Option<&mut AsideFile<'_>>,
     ) -> Result<()> {
         debug_assert!(self.batch.is_empty(), "a batch of the journal is written as one, by itself");
         let mut records = Vec::new();
         let read = batch.records(segment, |_, seq, record| {
-            if self.is_wanted(state, record, seq) {
+            let is_wanted = match &mut aside {
+                Some(aside) => self.is_wanted_of_aside(state, (seq, record), aside),
+                None => self.is_wanted(state, record, seq),
+            };
+            if is_wanted {
                 records.push((seq, *record));
             }
             Ok(())
@@ -311,7 +342,7 @@ impl Repair<'_> {
             }
             self.push(record)?;
             self.report.records += 1;
-            if record.kind == RecordKind::RangeDelete && self.is_by_number {
+            if record.kind == RecordKind::RangeDelete && self.is_by_number && aside.is_none() {
                 self.write_batch()?;
                 self.restore_newer(old, (record.key, record.value), seq)?;
                 self.write_batch()?;
@@ -320,18 +351,24 @@ impl Repair<'_> {
         self.write_batch()
     }
 
-    /// Returns true if a record is not in the levels and its table was not dropped.
-    fn is_wanted(&self, state: &State, record: &Record<'_>, seq: SeqNo) -> bool {
-        let table = record.table;
+    /// Returns true if the table of a record goes into the new database.
+    pub(super) fn is_of_a_table(&self, state: &State, table: TableId) -> bool {
         if table == TableId::NONE || self.unordered.contains(&table) || self.dropped.contains(&table) {
             return false;
         }
-        let is_left = match state.tables.get(&table) {
-            Some(table) => !table.dropped && seq > state.flushed(table),
+        match state.tables.get(&table) {
+            Some(table) => !table.dropped,
             // Dropped and forgotten, if its number was given out before the manifest ends; else made after
             // that.
             None => self.is_by_number || table >= state.next.table,
-        };
+        }
+    }
+
+    /// Returns true if a record is not in the levels and its table was not dropped.
+    fn is_wanted(&self, state: &State, record: &Record<'_>, seq: SeqNo) -> bool {
+        let table = record.table;
+        let is_flushed = state.tables.get(&table).is_some_and(|table| seq <= state.flushed(table));
+        let is_left = self.is_of_a_table(state, table) && !is_flushed;
         // An extent tells nothing of the other keys of a range delete.
         let is_of_range = self.is_by_number && record.kind == RecordKind::RangeDelete;
         is_left && (is_of_range || seq > self.reached.of(table, record.key, 0))

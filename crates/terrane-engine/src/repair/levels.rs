@@ -77,7 +77,7 @@ impl Repair<'_> {
                 return Ok(());
             }
         };
-        let unordered = self.unordered.clone();
+        let (unordered, has_aside) = (self.unordered.clone(), self.has_aside()?);
         let known = state.tables.values().filter(|table| !table.dropped);
         for table in known.filter(|table| !unordered.contains(&table.id)) {
             let places: Vec<Vec<Arc<ExtentMeta>>> =
@@ -88,7 +88,7 @@ impl Repair<'_> {
                     self.find_holes(&table.name, place, meta, &store, &mut holes);
                 }
             }
-            if folds(table) {
+            if folds(table) || has_aside {
                 let open = |meta: &Arc<ExtentMeta>| Extent::new(meta.as_ref().clone(), store.clone());
                 let opened = places.iter().map(|extents| extents.iter().map(open).collect());
                 self.reached.add(table.id, opened.collect());

@@ -10,10 +10,12 @@
 //! (`by_number.rs`).
 //!
 //! Values that were separated from their keys are read from their value tables (`values.rs`), and segments in
-//! persistent memory from their pool (`pool.rs`).
+//! persistent memory from their pool (`pool.rs`). Records that an opening set aside come from files of their
+//! own (`aside.rs`).
 //!
 //! The damaged database is only read. Unreadable data is a [`Loss`]; older rows in its range are uncertain.
 
+mod aside;
 mod by_number;
 mod found;
 mod journal;

@@ -50,6 +50,9 @@ pub struct RepairReport {
     pub replaced: u64,
     /// Records from the journal.
     pub records: u64,
+    /// Of those, records behind a break of the journal that an opening had set aside: what was deleted since
+    /// may be back with them.
+    pub set_aside: u64,
     /// Bytes of the lists above.
     named_bytes: usize,
 }

@@ -13,18 +13,21 @@ pub(crate) struct Opening {
     elsewhere: Option<String>,
     /// The last commit that is shown, if this is an earlier moment: the journal has later ones.
     until: Option<SeqNo>,
+    /// Opened for reading only: sound records behind a break of the journal, which are not shown.
+    behind_break: Vec<Error>,
     is_closing: AtomicBool,
 }
 
 impl Opening {
     /// The next opening of this process.
-    pub(crate) fn new(elsewhere: Option<&str>, until: Option<SeqNo>) -> Opening {
+    pub(crate) fn new(elsewhere: Option<&str>, until: Option<SeqNo>, behind_break: Vec<Error>) -> Opening {
         let instance = INSTANCES.fetch_add(1, Ordering::Relaxed) + 1;
         debug_assert!(instance > 0, "0 names no opening");
         Opening {
             instance,
             elsewhere: elsewhere.map(str::to_owned),
             until,
+            behind_break,
             is_closing: AtomicBool::new(false),
         }
     }
@@ -38,6 +41,11 @@ impl Opening {
     /// Returns true if an earlier moment is shown.
     pub(crate) fn shows_earlier_moment(&self) -> bool {
         self.until.is_some()
+    }
+
+    /// Sound records behind a break of the journal that a reader does not show: one error for each place.
+    pub(crate) fn behind_break(&self) -> &[Error] {
+        &self.behind_break
     }
 
     /// Refuses `what` for a database whose manifest and extents do not lie in its directory.

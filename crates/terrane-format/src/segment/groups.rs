@@ -70,6 +70,13 @@ impl<'a> Groups<'a> {
         Some(groups)
     }
 
+    /// Goes on behind `walk`, at which an earlier walk of segment `id` ended; see [`Groups::skip_damage`].
+    /// `salt` is that of its groups.
+    #[must_use]
+    pub fn behind(segment: &'a [u8], id: SegmentId, salt: Option<u32>, walk: Walk) -> Groups<'a> {
+        Groups { segment, seed: segment_seed(id, salt), walk, wasted: 0 }
+    }
+
     /// Continues at the next valid group header; returns the number of its first record, or `None` if there
     /// is no other. For repair: the bytes between are lost, so the running checksum means nothing from then
     /// on.

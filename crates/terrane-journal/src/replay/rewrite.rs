@@ -18,7 +18,9 @@ use terrane_format::segment::{
 };
 
 use super::scan::{self, Scan};
-use super::{ListedSegment, ReplaySettings, SegmentSeal, check_end, durable_through, link, run_tasks};
+use super::{
+    Behind, ListedSegment, ReplaySettings, SegmentSeal, behind, check_end, durable_through, link, run_tasks,
+};
 use crate::{SegmentSpec, WrittenSegment};
 
 /// A batch of the journal, as it was committed.
@@ -74,6 +76,10 @@ pub struct Rewritten {
     pub written: Vec<WrittenSegment>,
     /// The last manifest edit that was durable according to the journal.
     pub edit: u64,
+    /// Sound groups behind the end of the journal, if something was changed: in segments that are gone then.
+    pub behind: Vec<Behind>,
+    /// Number of the last record.
+    pub last_seq: SeqNo,
 }
 
 /// The name of file `file` until the manifest lists it.
@@ -129,7 +135,8 @@ pub fn rewrite(
     let Some(first) = first else { return Ok(Rewritten { edit, ..Rewritten::default() }) };
     let gone: Vec<_> = listed.iter().map(|listed| listed.spec.id).filter(|id| *id >= first).collect();
     debug_assert!(writer.written.len() <= gone.len(), "a new segment replaces a listed one");
-    Ok(Rewritten { gone, written: writer.written, edit })
+    let behind = behind::look(&scans, &run, settings);
+    Ok(Rewritten { gone, written: writer.written, edit, behind, last_seq: run.last_seq })
 }
 
 /// Removes files that were written and are not needed; the next opening removes what a failing device keeps.

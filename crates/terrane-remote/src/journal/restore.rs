@@ -9,7 +9,7 @@ use terrane_base::{Error, Kind, Result, SegmentId};
 use terrane_device::{Disk, File, OpenMode};
 use terrane_format::journal_object::{JournalObject, JournalRange};
 use terrane_format::manifest::SegmentSpec;
-use terrane_journal::{file_name, file_number, pending_number};
+use terrane_journal::{aside_numbers, file_name, file_number, pending_number};
 use terrane_levels::State;
 
 use super::{JournalChain, JournalFolder};
@@ -101,13 +101,14 @@ pub(crate) fn has_segments(disk: &dyn Disk, dir: &Path) -> Result<bool> {
     Ok(disk.list(dir)?.iter().any(|name| is_segment(name)))
 }
 
-/// Removes the files of segments from a directory.
+/// Removes the files of segments from a directory, and what was set aside of them.
 ///
 /// # Errors
 /// `Io`.
 pub(crate) fn remove_segments(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
-    names.iter().filter(|name| is_segment(name)).try_for_each(|name| disk.remove(&dir.join(name)))?;
+    let is_of_segments = |name: &str| is_segment(name) || aside_numbers(name).is_some();
+    names.iter().filter(|name| is_of_segments(name)).try_for_each(|name| disk.remove(&dir.join(name)))?;
     disk.sync_dir(dir)
 }
 

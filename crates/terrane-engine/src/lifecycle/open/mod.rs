@@ -124,7 +124,7 @@ impl Engine {
         let writers = WriterMemory { journal: journal.clone(), tables: Arc::clone(&sums), window_bytes };
         let memory = divide_memory(&env, (asked, &options), following.and_then(Following::cache), writers);
         let shared = Shared {
-            opening: Opening::new(way.address(), way.until()),
+            opening: Opening::new(way.address(), way.until(), recovered.behind),
             rows: RowCache::new(memory.cache().clone(), memory.row_cache_bytes(options.row_cache)),
             cache: memory.cache().clone(),
             catalog: Catalog::new(tables, sums),
@@ -288,9 +288,21 @@ fn recover_journal(
     } else if !state.segments.is_empty() || !way.reads_parts() {
         refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
-    let until = way.until();
-    let recovery =
-        Recovery { disk, dir, log, options, env, manifest, state, tables, counters, follows, until };
+    let (until, is_in_bucket) = (way.until(), way.address().is_some());
+    let recovery = Recovery {
+        disk,
+        dir,
+        log,
+        options,
+        env,
+        manifest,
+        state,
+        tables,
+        counters,
+        follows,
+        until,
+        is_in_bucket,
+    };
     if way.reads_parts() && state.segments.is_empty() {
         return recovery.without_journal();
     }

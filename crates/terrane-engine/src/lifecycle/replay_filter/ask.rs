@@ -31,6 +31,11 @@ impl<'a> Asking<'a> {
         Asking { filter, tables, has_stopped: false }
     }
 
+    /// Returns true if the filter wants no batch from some point on.
+    pub(super) fn has_stopped(&self) -> bool {
+        self.has_stopped
+    }
+
     fn table(&self, id: TableId) -> Option<&'a Arc<Table>> {
         self.tables.binary_search_by_key(&id, |table| table.id).ok().map(|at| &self.tables[at])
     }

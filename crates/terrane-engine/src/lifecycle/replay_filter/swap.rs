@@ -13,7 +13,9 @@ use std::sync::Arc;
 use terrane_base::{Error, Result, SegmentId};
 use terrane_device::Disk;
 use terrane_format::manifest::{Edit, EditOp};
-use terrane_journal::{NewNames, discard, file_name, file_number, pending_number, rewrite};
+use terrane_journal::{
+    NewNames, discard, discard_unfinished_aside, file_name, file_number, pending_number, rewrite,
+};
 use terrane_levels::State;
 
 use crate::copies::checkpoint::sealed;
@@ -23,7 +25,7 @@ use crate::lifecycle::replay_filter::ask::Asking;
 use crate::segment_files::listed;
 
 /// Completes a swap that was interrupted by the death of the process: files that the manifest lists get their
-/// names, all others are removed.
+/// names, all others are removed, and so are files of what was set aside that were not made whole.
 ///
 /// # Errors
 /// `Io`.
@@ -41,6 +43,7 @@ pub(crate) fn finish_swap(disk: &Arc<dyn Disk>, dir: &Path, state: &State) -> Re
         }
         is_changed = true;
     }
+    is_changed |= discard_unfinished_aside(&**disk, dir, &names)?;
     if is_changed { disk.sync_dir(dir) } else { Ok(()) }
 }
 
@@ -81,6 +84,13 @@ impl Recovery<'_> {
         }
         // Void marks are removed when the oldest segment is; the new segments need the same marks.
         ops.extend(self.state.void_marks.iter().map(|seq| EditOp::VoidMark { seq: *seq }));
+        // Their segments go with this edit.
+        let last_seq = rewritten.last_seq.max(self.state.last_seq());
+        if asking.has_stopped() {
+            self.leave_behind(&rewritten.behind, last_seq);
+        } else {
+            self.keep_behind(&rewritten.behind, last_seq)?;
+        }
         self.manifest.append(&Edit { ops })?;
         let state = State::clone(&self.manifest.state());
         finish_swap(self.disk, self.dir, &state)?;

@@ -144,6 +144,8 @@ numbers! {
     pressure_permille, gauge, "thousandths", "How far the background is behind: at 1000 writers wait for memory, below they are slowed.";
     records_recovered, counter, "records", "Records replayed from segments at open.";
     segment_bytes_recovered, counter, "bytes", "Bytes of segments replayed at open.";
+    records_behind_break, counter, "records", "Sound records behind a break of the journal that the opening did not bring back.";
+    records_behind_break_lost, counter, "records", "Of these, records that an opening for writing did not set aside for repair either: they are lost.";
     device_journal_bytes_written, counter, "bytes", "Bytes appended to segments, group and segment headers included.";
     device_journal_writes, counter, "calls", "Appends to segments, each one commit group, header or mark; stores into mapped memory.";
     device_journal_syncs, counter, "calls", "Syncs of segments and of their directory.";
