@@ -5,9 +5,9 @@
 //! 2. Processes that do nothing but compute run beside them, four for each processor.
 //! 3. All programs run, as in `cargo xtask test`, as often as asked for; a failure ends nothing.
 //!
-//! With `--together` the rounds are each other's busy processes: the programs of all rounds stand in one line,
-//! and so many run at once that each has four others for each processor beside it. Ten rounds take a quarter
-//! of the time then, and the machine is busy with what the tests do: files, memory, waiting.
+//! With `--together` the rounds are each other's busy processes: the programs of all rounds stand in one
+//! line, and so many run at once that each has four others for each processor beside it. Ten rounds take a
+//! quarter of the time then, and the machine is busy with what the tests do: files, memory, waiting.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

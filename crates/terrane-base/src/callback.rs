@@ -6,29 +6,23 @@
 //! through [`call`], which marks the thread, and every change of a database calls [`refuse`] first. Reading
 //! is allowed, except in comparators: no lock and no epoch is held around the other calls.
 
-use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::{Error, Result};
-
-thread_local! {
-    /// Number of nested callbacks of this thread.
-    static DEPTH: Cell<u32> = const { Cell::new(0) };
-}
+use crate::{Error, Result, thread_cells};
 
 /// The thread is in a callback, until dropped.
 struct Inside;
 
 impl Inside {
     fn begin() -> Inside {
-        DEPTH.set(DEPTH.get() + 1);
+        thread_cells::with(|cells| cells.callback_depth.update(|depth| depth + 1));
         Inside
     }
 }
 
 impl Drop for Inside {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
+        thread_cells::with(|cells| cells.callback_depth.update(|depth| depth - 1));
     }
 }
 
@@ -46,7 +40,7 @@ pub fn call<R>(function: impl FnOnce() -> R) -> std::thread::Result<R> {
 #[inline]
 #[must_use]
 pub fn is_inside() -> bool {
-    DEPTH.get() > 0
+    thread_cells::with(|cells| cells.callback_depth.get() > 0)
 }
 
 /// Refuses a call that is not allowed in a callback.

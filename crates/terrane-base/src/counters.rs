@@ -11,6 +11,7 @@ use std::cell::Cell;
 use std::ops::{Add, AddAssign, Sub};
 
 use crate::metrics::{Metric, MetricKind, MetricScope};
+use crate::thread_cells;
 
 macro_rules! read_counters {
     ($( $name:ident, counter, $unit:literal, $about:literal; )*) => {
@@ -31,7 +32,7 @@ macro_rules! read_counters {
         pub struct ReadCells { $( #[doc = $about] pub $name: Cell<u64>, )* }
 
         impl ReadCells {
-            const fn new() -> Self {
+            pub(crate) const fn new() -> Self {
                 ReadCells { $( $name: Cell::new(0), )* }
             }
 
@@ -99,11 +100,6 @@ impl AddAssign for ReadCounters {
     }
 }
 
-thread_local! {
-    // Without a destructor and made at compile time: an access is an offset from the thread's own register.
-    static CELLS: ReadCells = const { ReadCells::new() };
-}
-
 /// The counters of the calling thread since it began, over all databases.
 ///
 /// ```
@@ -114,7 +110,7 @@ thread_local! {
 /// ```
 #[must_use]
 pub fn read_counters() -> ReadCounters {
-    let mut counters = CELLS.with(ReadCells::snapshot);
+    let mut counters = count(ReadCells::snapshot);
     // A filter that says no is the end of the shortest reads: there one addition is made, the other here.
     counters.filter_probes = counters.filter_probes.wrapping_add(counters.filter_negatives);
     counters
@@ -124,7 +120,7 @@ pub fn read_counters() -> ReadCounters {
 /// `filter_probes` leaves out the filters that said no: [`read_counters`] adds those.
 #[inline]
 pub fn count<R>(update: impl FnOnce(&ReadCells) -> R) -> R {
-    CELLS.with(update)
+    thread_cells::with(|cells| update(&cells.reads))
 }
 
 /// Adds to a counter of [`ReadCells`].

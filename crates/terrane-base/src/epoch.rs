@@ -7,11 +7,12 @@
 //! [`EpochCell`] is a value that is read so and replaced whole.
 //!
 //! Invariant: objects reached under a guard of [`pin`] are retired under guards of the same collector.
-#![expect(unsafe_code, reason = "which collector a thread uses is a promise of the caller")]
+#![expect(unsafe_code, reason = "callers promise the collector of a thread; a pin goes by a pointer")]
 
 mod cell;
 
 use std::cell::RefCell;
+use std::ptr::null;
 use std::sync::OnceLock;
 
 pub use cell::EpochCell;
@@ -19,21 +20,49 @@ pub use cell::EpochCell;
 pub use crossbeam_epoch::{Atomic, Guard, Owned, Shared};
 use crossbeam_epoch::{Collector, LocalHandle};
 
+use crate::thread_cells;
+
 fn shared() -> &'static Collector {
     static SHARED: OnceLock<Collector> = OnceLock::new();
     SHARED.get_or_init(Collector::new)
 }
 
-thread_local! {
-    static HANDLE: RefCell<LocalHandle> = RefCell::new(shared().register());
+/// The handle of a thread. Where it is stands in the thread's cells, from the first pin until it ends.
+struct Handle(RefCell<LocalHandle>);
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        thread_cells::with(|cells| cells.epoch.set(null()));
+    }
 }
 
-/// Pins the current epoch until the guard is dropped.
-#[inline]
+thread_local! {
+    static HANDLE: Handle = Handle(RefCell::new(shared().register()));
+}
+
+/// Pins the current epoch until the guard is dropped. Part of the function that calls it, which reaches the
+/// thread's cells once.
+#[inline(always)]
 #[must_use]
 pub fn pin() -> Guard {
+    let handle = thread_cells::with(|cells| cells.epoch.get());
+    // SAFETY: null, or the handle of this thread, which takes itself out of the cells before it is dropped.
+    // Nothing has it mutably borrowed: what it is replaced by comes through the `RefCell`.
+    match unsafe { handle.as_ref() } {
+        Some(handle) => handle.borrow().pin(),
+        None => pin_first(),
+    }
+}
+
+/// [`pin`] where the thread has no handle in its cells.
+#[cold]
+fn pin_first() -> Guard {
+    let first = HANDLE.try_with(|handle| {
+        thread_cells::with(|cells| cells.epoch.set(&raw const handle.0));
+        handle.0.borrow().pin()
+    });
     // Destructors of other thread-locals may come here after the handle is gone.
-    HANDLE.try_with(|handle| handle.borrow().pin()).unwrap_or_else(|_| shared().register().pin())
+    first.unwrap_or_else(|_| shared().register().pin())
 }
 
 /// Destroys what replaced values leave to their epoch, unless a reader is in it now: a closed database
@@ -76,7 +105,7 @@ impl World {
                 // A dropped handle passes its garbage on to the collector, and the destructors that run then
                 // may pin and retire: a second handle of the same collector is in its place for that.
                 let second = self.0.0.register();
-                let own = HANDLE.with(|handle| handle.replace(second));
+                let own = HANDLE.with(|handle| handle.0.replace(second));
                 // The drop of the second one must run no destructor: one that pinned then would have the
                 // guard of another collector, and what it retires would be destroyed there, by any thread.
                 // A handle collects in its first pin and in each 128th, and a pin within a pin does not
@@ -85,11 +114,11 @@ impl World {
                 let pinned = pin();
                 drop(own);
                 drop(pinned);
-                drop(HANDLE.with(|handle| handle.replace(before)));
+                drop(HANDLE.with(|handle| handle.0.replace(before)));
             }
         }
         let own = self.0.register();
-        let _restore = Restore(self, Some(HANDLE.with(|handle| handle.replace(own))));
+        let _restore = Restore(self, Some(HANDLE.with(|handle| handle.0.replace(own))));
         part()
     }
 }
@@ -107,6 +136,34 @@ mod tests {
         fn drop(&mut self) {
             FREED.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// A thread-local whose destructor runs after that of the handle.
+    struct Late;
+
+    impl Drop for Late {
+        fn drop(&mut self) {
+            // A panic here would end the process.
+            if thread_cells::with(|cells| cells.epoch.get()).is_null() {
+                drop(pin());
+                LATE_PINS.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    static LATE_PINS: AtomicU32 = AtomicU32::new(0);
+    thread_local!(static LATE: Late = const { Late });
+
+    #[test]
+    fn a_thread_may_pin_until_its_last_destructor_has_run() {
+        let of_a_thread = || {
+            LATE.with(|_| ());
+            drop(pin());
+            assert!(!thread_cells::with(|cells| cells.epoch.get()).is_null(), "kept from the first pin on");
+            drop(pin());
+        };
+        std::thread::scope(|scope| scope.spawn(of_a_thread).join().expect("ends"));
+        assert_eq!(LATE_PINS.load(Ordering::Relaxed), 1, "a handle that is dropped is in no cell");
     }
 
     #[test]

@@ -20,7 +20,8 @@
 //!   that are switched on to test the tests.
 //! * [`mod@prefetch`]: prefetching memory.
 //! * [`mod@watch`]: a gate that costs writers nothing while no transaction lives.
-//! * [`sync`]: the seam between `std` and the schedule explorer.
+//! * [`sync`]: the seam between `std` and the schedule explorer. `thread_cells`: the state of each thread
+//!   that reads and writes need.
 
 pub mod assertion;
 pub mod batch;
@@ -53,6 +54,7 @@ pub mod sampling;
 pub mod sequence;
 pub mod stored;
 pub mod sync;
+mod thread_cells;
 pub mod timing;
 pub mod value_pointer;
 pub mod varint;

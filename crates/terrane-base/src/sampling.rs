@@ -6,6 +6,8 @@
 
 use std::cell::Cell;
 
+use crate::thread_cells;
+
 /// Operations per sample, on average.
 pub const EVERY: u64 = 64;
 
@@ -14,41 +16,49 @@ const GAP_MIN: u32 = 32;
 /// State of the generator of gaps at the beginning: any number but 0.
 const BEGINNING: u32 = 0x9e37_79b9;
 
-thread_local! {
-    // Without destructors and made at compile time, as the read counters.
-    static LEFT: Cell<u32> = const { Cell::new(1) };
-    static STATE: Cell<u32> = const { Cell::new(BEGINNING) };
+/// How many operations of a thread are left until one is sampled, and the state of the generator of gaps.
+pub(crate) struct Countdown {
+    left: Cell<u32>,
+    state: Cell<u32>,
+}
+
+impl Countdown {
+    pub(crate) const fn new() -> Countdown {
+        Countdown { left: Cell::new(1), state: Cell::new(BEGINNING) }
+    }
 }
 
 /// Returns true if the calling operation is sampled.
 #[inline]
 #[must_use]
 pub fn is_due() -> bool {
-    LEFT.with(|left| {
-        let now = left.get();
+    thread_cells::with(|cells| {
+        let now = cells.countdown.left.get();
         if now > 1 {
-            left.set(now - 1);
+            cells.countdown.left.set(now - 1);
             return false;
         }
-        left.set(next_gap());
+        cells.countdown.left.set(next_gap(&cells.countdown.state));
         true
     })
 }
 
 /// Begins again on the calling thread: the next operations are sampled as in a new thread.
 pub fn restart() {
-    LEFT.set(1);
-    STATE.set(BEGINNING);
+    thread_cells::with(|cells| {
+        cells.countdown.left.set(1);
+        cells.countdown.state.set(BEGINNING);
+    });
 }
 
 #[cold]
-fn next_gap() -> u32 {
-    let mut state = STATE.get();
+fn next_gap(kept: &Cell<u32>) -> u32 {
+    let mut state = kept.get();
     // Xorshift: never 0 if it was not.
     state ^= state << 13;
     state ^= state >> 17;
     state ^= state << 5;
-    STATE.set(state);
+    kept.set(state);
     let spread = 2 * (EVERY as u32 - GAP_MIN) + 1;
     GAP_MIN + state % spread
 }

@@ -327,6 +327,7 @@ impl Memtable {
 mod ranges;
 mod size;
 
+#[inline]
 fn version_at(head: &VersionEntry, seq: SeqNo) -> Option<Version<'_>> {
     let entry = head.visible_at(seq)?;
     Some(Version { seq_kind: entry.seq_kind, value: entry.view().value })

@@ -221,6 +221,7 @@ impl<'t> Node<'t> {
     }
 
     /// The child with the smallest byte from `from` on.
+    #[inline]
     pub(crate) fn child_from(self, from: usize) -> Option<(u8, Child<'t>)> {
         let byte = match self.body() {
             Body::N4(_) | Body::N16(_) => self.small_keys().byte_from(from)?,

@@ -13,12 +13,12 @@
 //!    store. A reader holds the extent (or the metasnapshot that contains it), so no reader reads freed
 //!    slots.
 
+mod counts;
 mod position;
 
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
-use terrane_base::counters::{add, count};
 use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Result, SeqKind, SeqNo};
 use terrane_format::extent::ExtentMeta;
@@ -27,6 +27,7 @@ use terrane_format::range_deletes::Fragments;
 use terrane_storage::Store;
 
 use crate::cache::{Cache, ObjectRef, SwipSlot};
+pub(crate) use crate::extent::counts::{count_refusal, count_search};
 use crate::heat::Heat;
 use crate::load_many::Need;
 use crate::loader::{Loader, read_range_deletes};
@@ -80,7 +81,7 @@ impl Deref for RangeDeletes {
 /// The result of a lookup that does not read from the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// The version was found; its value was appended.
+    /// The version was found; its value was appended or is shown.
     Found(SeqKind),
     /// The extent holds no version of the key up to the number.
     Absent,
@@ -220,26 +221,44 @@ impl Extent {
         seq: SeqNo,
         value: &mut Vec<u8>,
     ) -> Probe {
+        let (probe, bytes) = self.probe_bytes(epoch, key, hash, seq);
+        value.extend_from_slice(bytes);
+        probe
+    }
+
+    /// [`Extent::probe`] that shows the value of the version where it lies: one function for all callers.
+    #[inline(never)]
+    #[must_use]
+    pub fn probe_bytes<'e>(
+        &self,
+        epoch: &'e Epoch,
+        key: &'e [u8],
+        hash: Option<u64>,
+        seq: SeqNo,
+    ) -> (Probe, &'e [u8]) {
         if self.seq_min > seq {
-            return Probe::Absent;
+            return (Probe::Absent, &[]);
         }
         let hash = self.asked(hash);
         if let Some(hash) = hash {
-            let Some(filter) = self.filter.swip.load(epoch) else { return Probe::Unknown(Need::Filter) };
+            let Some(filter) = self.filter.swip.load(epoch) else {
+                return (Probe::Unknown(Need::Filter), &[]);
+            };
             filter.prefetch_filter(hash, self.filter_len);
             filter.touch();
             if !filter.filter().may_contain(hash) {
                 count_refusal();
-                return Probe::Refused;
+                return (Probe::Refused, &[]);
             }
         }
         let mut blocks = 0;
-        let probe = self.probe_blocks(epoch, key, seq, value, &mut blocks);
+        let (probe, value) = self.probe_blocks(epoch, key, seq, &mut blocks);
         // An unknown result is searched again and counted then.
         if !matches!(probe, Probe::Unknown(_)) {
             count_search(hash.is_some(), blocks, probe != Probe::Absent);
         }
-        probe
+        debug_assert!(matches!(probe, Probe::Found(_)) || value.is_empty(), "bytes are of a version");
+        (probe, value)
     }
 
     /// The hash for the filter, if the extent has a filter.
@@ -256,15 +275,14 @@ impl Extent {
 
     /// The search after the filter; `blocks` counts the data blocks that it read.
     #[inline]
-    fn probe_blocks(
+    fn probe_blocks<'e>(
         &self,
-        epoch: &Epoch,
-        key: &[u8],
+        epoch: &'e Epoch,
+        key: &'e [u8],
         seq: SeqNo,
-        value: &mut Vec<u8>,
         blocks: &mut u64,
-    ) -> Probe {
-        let Some(object) = self.index.swip.load(epoch) else { return Probe::Unknown(Need::Index) };
+    ) -> (Probe, &'e [u8]) {
+        let Some(object) = self.index.swip.load(epoch) else { return (Probe::Unknown(Need::Index), &[]) };
         object.prefetch();
         object.touch();
         let index = object.index();
@@ -272,20 +290,19 @@ impl Extent {
         index.prefetch_slots(key);
         let mut at = index.rows.find(key);
         while let Some(slot) = index.slots.get(at) {
-            let Some(object) = slot.swip.load(epoch) else { return Probe::Unknown(Need::Block(at)) };
+            let Some(object) = slot.swip.load(epoch) else { return (Probe::Unknown(Need::Block(at)), &[]) };
             object.prefetch();
             object.touch();
             *blocks += 1;
             if let Some(entry) = object.block().find(key, seq) {
-                value.extend_from_slice(entry.value);
-                return Probe::Found(entry.seq_kind);
+                return (Probe::Found(entry.seq_kind), entry.value);
             }
             if !index.continues(at, key) {
                 break;
             }
             at += 1;
         }
-        Probe::Absent
+        (Probe::Absent, &[])
     }
 
     #[cold]
@@ -364,23 +381,6 @@ fn get_from_blocks(
         at += 1;
     }
     Ok(None)
-}
-
-/// Counts a filter that excluded a key.
-#[inline]
-pub(crate) fn count_refusal() {
-    count(|cells| add(&cells.filter_negatives, 1));
-}
-
-/// Counts a search in an index block and `blocks` data blocks, with or without a filter.
-#[inline]
-pub(crate) fn count_search(is_filtered: bool, blocks: u64, is_found: bool) {
-    count(|cells| {
-        add(&cells.filter_probes, u64::from(is_filtered));
-        add(&cells.filter_positives_false, u64::from(is_filtered && !is_found));
-        add(&cells.index_blocks_searched, 1);
-        add(&cells.data_blocks_searched, blocks);
-    });
 }
 
 impl Drop for Extent {

@@ -81,7 +81,7 @@ unsafe impl<T: Send + Sync + 'static> Reference<T> for Arc<T> {
 pub struct Epoch(terrane_base::epoch::Guard);
 
 /// Enters the epoch.
-#[inline]
+#[inline(always)]
 #[must_use]
 pub fn enter() -> Epoch {
     Epoch(terrane_base::epoch::pin())

@@ -41,6 +41,10 @@ impl MergeOperator for OperatorInOrder {
         self.operator.check_value(value)
     }
 
+    fn checks_values(&self) -> bool {
+        self.operator.checks_values()
+    }
+
     fn joins_first(&self) -> bool {
         self.operator.joins_first()
     }

@@ -77,6 +77,12 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
         Ok(())
     }
 
+    /// Returns false if [`MergeOperator::check_value`] accepts every value: then it is not called. Asked
+    /// once, when a table is opened or created.
+    fn checks_values(&self) -> bool {
+        true
+    }
+
     /// Returns true if a flush or compaction that finds operands and their base first asks for one operand
     /// that combines them, and then for the value. By the contract the value is the same; it costs a call.
     /// For operators whose users expect it: RocksDB joins operands in a flush, and folds them in a

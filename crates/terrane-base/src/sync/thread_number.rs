@@ -1,7 +1,8 @@
 //! A number for each thread, for selecting one of several parts that threads usually do not share.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::thread_cells;
 
 /// The number of the calling thread: from 0, in the order in which threads ask for the first time. An
 /// explored thread has its number in its program, so that a schedule does not depend on the programs before
@@ -9,14 +10,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 #[inline]
 #[must_use]
 pub fn thread_number() -> usize {
-    thread_local! {
-        static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) };
-    }
-    NUMBER.with(|number| {
-        if number.get() == usize::MAX {
-            number.set(new_number());
+    thread_cells::with(|cells| {
+        if cells.number.get() == usize::MAX {
+            cells.number.set(new_number());
         }
-        number.get()
+        cells.number.get()
     })
 }
 

@@ -106,6 +106,12 @@ impl SlowLog {
         self.scan_micros > 0
     }
 
+    /// Returns true if point reads are watched.
+    #[inline]
+    pub(crate) fn watches_reads(&self) -> bool {
+        self.read_micros > 0
+    }
+
     /// Runs a point read of so many keys, and tells if it is slow.
     #[inline]
     pub(crate) fn read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {

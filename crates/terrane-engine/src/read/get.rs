@@ -11,14 +11,17 @@
 use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
-use terrane_base::{RecordKind, Result, SeqKind, SeqNo, key};
+use terrane_base::{Result, SeqKind, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
-use terrane_memtable::Memtable;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
+use crate::read::hidden::{hidden_in, is_hidden};
+use crate::read::memory::{count_read, get_from_memory, memory_runs};
 use crate::read::merge_operands::Sources;
+use crate::read::row_cache::Rows;
 use crate::read::separated::{leads_to_value, replace_cached};
+use crate::read::value_target::ValueTarget;
 use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::{Asking, FilterUse};
@@ -79,91 +82,159 @@ impl Reading<'_> {
     }
 }
 
-impl Shared {
-    /// Appends the value of `key` to `value`; returns whether there is one.
-    ///
-    /// # Errors
-    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
-    pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
-        self.slow_log.read(&table.name, 1, || self.get_unwatched(table, key, mode, value))
-    }
+/// A point read that memory does not end.
+struct PointRead<'r> {
+    table: &'r Table,
+    key: &'r [u8],
+    hash: u64,
+    seq: SeqNo,
+    mode: ReadMode,
+    rows: Rows<'r>,
+    /// Bytes in the buffer that are not of the read.
+    start: usize,
+}
 
-    #[inline]
-    fn get_unwatched(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
-        if self.samples_now() {
-            return self.sampled(table, &[key], mode, || self.get_unsampled(table, key, mode, value));
+/// The rest of a read, under no epoch.
+enum Rest {
+    /// Nothing: whether there is a value.
+    Done(bool),
+    /// All of it, with a newer read view.
+    Again,
+    /// Memory had a version that needs more: operands, a value elsewhere, an expiry.
+    InMemory(ReadView, SeqKind),
+    /// The same of a version that levels had.
+    InTree(Arc<Metasnapshot>, SeqKind),
+    /// The walk from this sorted run on, with the store.
+    Missing(Arc<Metasnapshot>, usize),
+}
+
+impl PointRead<'_> {
+    /// The rest where memory had a version that is not the value itself.
+    #[cold]
+    #[inline(never)]
+    fn rest_of_memory(&self, epoch: &Epoch, view: &ReadView, kind: SeqKind) -> Rest {
+        debug_assert!(kind.is_wrapped(), "any other version of memory ends the read");
+        // An operand may be newer than extents that came in beneath it, which this read view lacks.
+        if self.mode.at.is_none() && !std::ptr::eq(view, self.table.view(epoch.guard())) {
+            return Rest::Again;
         }
-        self.get_unsampled(table, key, mode, value)
+        Rest::InMemory(view.clone(), kind)
+    }
+}
+
+impl Shared {
+    /// A point read that no log watches. An answer of memory is all in this function; the rest is in others,
+    /// so that this one keeps what it has in registers.
+    #[inline(always)]
+    pub(crate) fn get_plainly(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        target: &mut impl ValueTarget,
+    ) -> Result<bool> {
+        key::check_key(key)?;
+        let hash = key_hash(key);
+        let _held = terrane_base::planted!(ReadWaitsForInstall).then(|| table.installing.lock());
+        let rows = self.rows_of(mode);
+        let epoch = terrane_table::enter();
+        let view = table.view(epoch.guard());
+        let seq = mode.at.unwrap_or_else(|| self.journal.visible());
+        let start = target.begin();
+        let found = get_from_memory(view, (key, hash, seq), target);
+        if let Some(kind) = found.filter(|kind| !kind.is_wrapped()) {
+            return Ok(!kind.is_delete());
+        }
+        let read = PointRead { table, key, hash, seq, mode, rows, start };
+        let rest = match found {
+            Some(kind) => read.rest_of_memory(&epoch, view, kind),
+            None => self.get_from_levels(&read, &epoch, view, target)?,
+        };
+        if let Rest::Done(found) = rest {
+            return Ok(found);
+        }
+        drop(epoch);
+        self.get_rest(&read, rest, target)
     }
 
-    #[inline]
-    fn get_unsampled(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
-        key::check_key(key)?;
-        let _held = terrane_base::planted!(ReadWaitsForInstall).then(|| table.installing.lock());
-        let hash = key_hash(key);
-        let asking = self.asking(table, mode, hash);
-        let rows = self.rows_of(mode);
-        let (start, now) = (value.len(), ReadClock::new(&table.semantics));
-        let mut runs;
-        let (tree, reading, run) = {
-            let epoch = terrane_table::enter();
-            let view = table.view(epoch.guard());
-            let seq = mode.at.unwrap_or_else(|| self.journal.visible());
-            let reading = Reading { key, hash, seq, asking, filter_use: &table.filter_use };
-            if let Some(kind) = get_from_memory(view, &reading, value) {
-                if !kind.is_wrapped() {
-                    return Ok(!kind.is_delete());
-                }
-                // An operand may be newer than extents that came in beneath it, which this read view lacks.
-                if mode.at.is_none() && !std::ptr::eq(view, table.view(epoch.guard())) {
-                    drop(epoch);
-                    value.truncate(start);
-                    return self.get_unsampled(table, key, mode, value);
-                }
-                let view = view.clone();
-                drop(epoch);
-                let sources = Sources { memory: Some(&view), tree: &view.tree };
-                return self.end_read(sources, &reading, Some(kind), &now, (value, start));
-            }
-            runs = memory_runs(view);
-            let mut kind = rows.get(&epoch, table.id, &reading, value);
-            let walk = match kind {
-                Some(_) => Walk::Done(kind),
-                None => get_cached(&epoch, &view.tree, 0, &reading, value, &mut runs),
-            };
-            match walk {
-                Walk::Done(found) => {
-                    count_read(runs);
-                    kind = found;
-                    debug_assert!(kind.is_some() || value.len() == start, "what is not found has no bytes");
-                    if !kind.is_some_and(SeqKind::is_wrapped) {
-                        return Ok(has_value(kind));
-                    }
-                    if let Some(pointer) = kind.filter(|kind| kind.is_pointer()) {
-                        if !mode.values {
-                            return leads_to_value(pointer, &value[start..], &now);
-                        }
-                        if replace_cached(&epoch, &view.tree, (key, pointer), &now, (value, start)) {
-                            return Ok(true);
-                        }
-                    }
-                    let tree = view.tree.clone();
-                    drop(epoch);
-                    let sources = Sources { memory: None, tree: &tree };
-                    return self.end_read(sources, &reading, kind, &now, (value, start));
-                }
-                Walk::Missing(run, _) => (view.tree.clone(), reading, run),
-            }
+    /// The part of a read that is under an epoch, if memory has no version of the key.
+    #[inline(never)]
+    fn get_from_levels(
+        &self,
+        read: &PointRead<'_>,
+        epoch: &Epoch,
+        view: &ReadView,
+        target: &mut impl ValueTarget,
+    ) -> Result<Rest> {
+        debug_assert!(read.hash == key_hash(read.key), "filters are asked with the hash of the key");
+        let reading = self.reading(read);
+        let mut runs = memory_runs(view);
+        // A read that asks no row cache may need no buffer.
+        let row = match read.rows.may_have(read.hash) {
+            true => read.rows.get(epoch, read.table.id, &reading, target.buffer()),
+            false => None,
+        };
+        let walk = match row {
+            Some(_) => Walk::Done(row),
+            None => get_cached(epoch, &view.tree, 0, &reading, target, &mut runs),
         };
         count_read(runs);
-        // The epoch is left before the store is asked; the tree is kept by its count instead.
-        let kind = self.get_from_store(&tree, run, &reading, value)?;
-        if let Some(pointer) = kind.filter(|kind| kind.is_pointer() && !mode.values) {
-            return leads_to_value(pointer, &value[start..], &now);
+        let kind = match walk {
+            Walk::Done(Some(kind)) if kind.is_wrapped() => kind,
+            Walk::Done(kind) => return Ok(Rest::Done(has_value(kind))),
+            Walk::Missing(run, _) => return Ok(Rest::Missing(view.tree.clone(), run)),
+        };
+        if kind.is_pointer() {
+            let (now, value) = (ReadClock::new(&read.table.semantics), target.buffer());
+            if !read.mode.values {
+                return leads_to_value(kind, &value[read.start..], &now).map(Rest::Done);
+            }
+            if replace_cached(epoch, &view.tree, (read.key, kind), &now, (value, read.start)) {
+                return Ok(Rest::Done(true));
+            }
         }
-        let kind = self.follow(&tree, &reading, kind, &now, (value, start))?;
-        rows.fill(&terrane_table::enter(), table.id, &reading, kind, &value[start..]);
-        self.end_read(Sources { memory: None, tree: &tree }, &reading, kind, &now, (value, start))
+        Ok(Rest::InTree(view.tree.clone(), kind))
+    }
+
+    /// The part of a read that is under no epoch: the tree is kept by its count instead.
+    #[inline(never)]
+    fn get_rest(&self, read: &PointRead<'_>, rest: Rest, target: &mut impl ValueTarget) -> Result<bool> {
+        let (reading, now) = (self.reading(read), ReadClock::new(&read.table.semantics));
+        let (value, start) = (target.buffer(), read.start);
+        match rest {
+            Rest::Done(found) => Ok(found),
+            Rest::Again => {
+                value.truncate(start);
+                self.get_plainly(read.table, read.key, read.mode, target)
+            }
+            Rest::InMemory(view, kind) => {
+                let sources = Sources { memory: Some(&view), tree: &view.tree };
+                self.end_read(sources, &reading, Some(kind), &now, (value, start))
+            }
+            Rest::InTree(tree, kind) => {
+                let sources = Sources { memory: None, tree: &tree };
+                self.end_read(sources, &reading, Some(kind), &now, (value, start))
+            }
+            Rest::Missing(tree, run) => {
+                debug_assert!(value.len() == start, "a walk that is not at its end has put nothing");
+                let kind = self.get_from_store(&tree, run, &reading, value)?;
+                if let Some(pointer) = kind.filter(|kind| kind.is_pointer() && !read.mode.values) {
+                    return leads_to_value(pointer, &value[start..], &now);
+                }
+                let kind = self.follow(&tree, &reading, kind, &now, (value, start))?;
+                read.rows.fill(&terrane_table::enter(), read.table.id, &reading, kind, &value[start..]);
+                let sources = Sources { memory: None, tree: &tree };
+                self.end_read(sources, &reading, kind, &now, (value, start))
+            }
+        }
+    }
+
+    /// The facts that the steps of a read need.
+    #[inline]
+    fn reading<'r>(&self, read: &PointRead<'r>) -> Reading<'r> {
+        let asking = self.asking(read.table, read.mode, read.hash);
+        let PointRead { table, key, hash, seq, .. } = *read;
+        Reading { key, hash, seq, asking, filter_use: &table.filter_use }
     }
 
     /// A read view and a number for several reads: nothing that the number sees has come in, beneath memory,
@@ -195,7 +266,7 @@ impl Shared {
     ) -> Result<bool> {
         debug_assert!(reading.hash == key_hash(reading.key), "filters are asked with the hash of the key");
         let start = value.len();
-        let mut kind = get_from_memory(view, reading, value);
+        let mut kind = get_from_memory(view, (reading.key, reading.hash, reading.seq), value);
         if kind.is_none() {
             count_read(memory_runs(view));
             kind = self.get_from_store(&view.tree, 0, reading, value)?;
@@ -251,35 +322,9 @@ pub(crate) fn has_value(kind: Option<SeqKind>) -> bool {
     kind.is_some_and(|kind| !kind.is_delete())
 }
 
-/// Returns true if a source ends a read with nothing: its newest version, if any, is older than a range
-/// delete over the key there.
-#[inline]
-pub(crate) fn is_hidden(found: Option<SeqKind>, hidden: Option<SeqNo>) -> bool {
-    match (found, hidden) {
-        (_, None) => false,
-        (Some(found), Some(hidden)) => found.seq() < hidden && !terrane_base::planted!(ForgetRangeDelete),
-        (None, Some(_)) => true,
-    }
-}
-
-/// The range delete over the key of a read that an extent has, if that is known without its store.
-#[inline]
-pub(crate) fn hidden_in(
-    epoch: &Epoch,
-    extent: &Extent,
-    key: &[u8],
-    seq: SeqNo,
-) -> std::result::Result<Option<SeqNo>, Need> {
-    if !extent.is_ranged() {
-        return Ok(None);
-    }
-    let fragments = extent.cached_range_deletes(epoch).ok_or(Need::RangeDeletes)?;
-    Ok(fragments.covering(key).and_then(|fragment| fragment.newest(seq)))
-}
-
 /// How far a walk got without leaving memory.
 pub(crate) enum Walk {
-    /// The version found, if any; its value was appended.
+    /// The version found, if any; its value was put.
     Done(Option<SeqKind>),
     /// This of a sorted run is not cached.
     Missing(usize, Need),
@@ -293,7 +338,7 @@ pub(crate) fn get_cached(
     tree: &Metasnapshot,
     first: usize,
     reading: &Reading<'_>,
-    value: &mut Vec<u8>,
+    target: &mut impl ValueTarget,
     runs: &mut u64,
 ) -> Walk {
     debug_assert!(first <= tree_len(tree), "a walk begins at a sorted run of its tree");
@@ -304,8 +349,7 @@ pub(crate) fn get_cached(
             Ok(hidden) => hidden,
             Err(need) => return Walk::Missing(run, need),
         };
-        let start = value.len();
-        let probe = extent.probe(epoch, reading.key, hash, reading.seq, value);
+        let (probe, bytes) = extent.probe_bytes(epoch, reading.key, hash, reading.seq);
         if let Probe::Unknown(need) = probe {
             return Walk::Missing(run, need);
         }
@@ -313,75 +357,14 @@ pub(crate) fn get_cached(
         reading.count_answer(tree, run, probe == Probe::Refused);
         let found = if let Probe::Found(kind) = probe { Some(kind) } else { None };
         if is_hidden(found, hidden) {
-            value.truncate(start);
             return Walk::Done(None);
         }
-        if found.is_some() {
+        if let Some(kind) = found {
+            target.put(kind, bytes);
             return Walk::Done(found);
         }
     }
     Walk::Done(None)
-}
-
-/// The newest version in the memory tier; its bytes are appended. Counts the read where it ends here.
-#[inline]
-fn get_from_memory(view: &ReadView, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
-    // Apart from the others, so that the shortest read counts with constants.
-    if let Some(found) = get_from_memtable(&view.active, reading, value) {
-        count_read(1);
-        return Some(found);
-    }
-    for (index, memtable) in view.frozen.iter().enumerate() {
-        if let Some(found) = get_from_memtable(memtable, reading, value) {
-            count_read(2 + index as u64);
-            return Some(found);
-        }
-    }
-    for (index, generation) in view.generations.iter().enumerate() {
-        if let Some(found) = get_from_memtable(generation.index(), reading, value) {
-            count_read((2 + view.frozen.len() + index) as u64);
-            return Some(found);
-        }
-    }
-    None
-}
-
-/// As [`get_from_memory`], of one source. Where a range delete hides what it has, that is the version, as a
-/// delete.
-#[inline]
-fn get_from_memtable(memtable: &Memtable, reading: &Reading<'_>, value: &mut Vec<u8>) -> Option<SeqKind> {
-    let Reading { key, hash, seq, .. } = *reading;
-    let found = memtable.get_hashed(key, hash, seq);
-    if memtable.range_deletes().is_some()
-        && let Some(hidden) = memtable.hidden(key, seq)
-        && is_hidden(found.map(|version| version.seq_kind), Some(hidden))
-    {
-        return Some(SeqKind::new(hidden, RecordKind::Delete));
-    }
-    let version = found?;
-    value.extend_from_slice(version.value);
-    Some(version.seq_kind)
-}
-
-/// Sorted runs in memory that a read has looked into when it goes on to the levels.
-#[inline]
-fn memory_runs(view: &ReadView) -> u64 {
-    (1 + view.frozen.len() + view.generations.len()) as u64
-}
-
-/// Counts a point read and the sorted runs it looked into.
-#[inline]
-fn count_read(runs: u64) {
-    count_reads(1, runs);
-}
-
-/// Counts point reads and the sorted runs they looked into.
-#[inline]
-pub(crate) fn count_reads(reads: u64, runs: u64) {
-    count(|cells| {
-        add(&cells.reads, reads);
-        add(&cells.runs_searched, runs);
-    });
 }
 
 pub(crate) fn tree_len(tree: &Metasnapshot) -> usize {

@@ -10,7 +10,8 @@ use terrane_base::counters::{add, count};
 use terrane_base::{RecordKind, Result, SeqKind, SeqNo, Stored};
 use terrane_levels::Metasnapshot;
 
-use crate::read::get::{Reading, find_extent, is_hidden, tree_len};
+use crate::read::get::{Reading, find_extent, tree_len};
+use crate::read::hidden::is_hidden;
 use crate::read::separated;
 use crate::shared::Shared;
 use crate::table::read_view::ReadView;

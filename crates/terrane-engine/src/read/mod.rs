@@ -1,16 +1,21 @@
-//! The read way: point reads (`get.rs`), many keys at once (`multi_get/`), ranges (`scan/`), and the moments
-//! of the past that readers hold (`snapshots/`).
+//! The read way: point reads (`point.rs` their entry, `get.rs` the way, `memory.rs` its part in memory,
+//! `hidden.rs` range deletes), many keys at once (`multi_get/`), ranges (`scan/`), and the moments of the
+//! past that readers hold (`snapshots/`).
 //!
-//! `separated.rs` follows pointers to values, `merge_operands.rs` folds operands, `row_cache.rs` keeps single
-//! values, `filter_policy.rs` chooses the filters that a read asks, `sampling.rs` looks closely at some
-//! reads.
+//! `value_target.rs` is where a point read puts its value, `separated.rs` follows pointers to values,
+//! `merge_operands.rs` folds operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the
+//! filters that a read asks, `sampling.rs` looks closely at some reads.
 
 pub(crate) mod get;
+pub(crate) mod hidden;
+pub(crate) mod memory;
 pub(crate) mod merge_operands;
 pub(crate) mod multi_get;
+pub(crate) mod point;
 pub(crate) mod row_cache;
 pub(crate) mod sampling;
 pub(crate) mod scan;
 pub(crate) mod separated;
 pub(crate) mod snapshots;
 pub(crate) mod successors;
+pub(crate) mod value_target;

@@ -111,6 +111,12 @@ impl Rows<'_> {
         self.cache.is_none()
     }
 
+    /// Returns true if the row cache may have keys with this hash.
+    #[inline]
+    pub(crate) fn may_have(&self, hash: u64) -> bool {
+        self.cache.is_some_and(|cache| cache.is_awake(hash))
+    }
+
     /// Appends the value of a key that the memory tier does not have, as stored, if the row cache has it.
     #[inline]
     pub(crate) fn get(

@@ -176,6 +176,7 @@ impl Table {
     }
 
     /// Returns true if the table was dropped while this handle lived.
+    #[inline]
     pub fn is_dropped(&self) -> bool {
         self.dropped.load(Ordering::Acquire)
     }

@@ -23,6 +23,8 @@ const OPERAND_STEPS: u64 = 16;
 #[derive(Debug)]
 pub struct TableSemantics {
     meaning: Meaning,
+    /// True if the operator checks values that are put.
+    checks_values: bool,
     /// Changed while the table is open; asked once per scan and per job.
     extractor: RwLock<Option<Arc<Extractor>>>,
     clock: Arc<dyn Clock>,
@@ -93,7 +95,9 @@ impl TableSemantics {
         skips: Skips,
     ) -> Arc<TableSemantics> {
         let time_to_live = AtomicU64::new(time_to_live.millis().unwrap_or(0));
-        Arc::new(TableSemantics { meaning, extractor: RwLock::new(extractor), clock, time_to_live, skips })
+        let checks_values = meaning.operator.as_ref().is_some_and(|operator| operator.checks_values());
+        let extractor = RwLock::new(extractor);
+        Arc::new(TableSemantics { meaning, checks_values, extractor, clock, time_to_live, skips })
     }
 
     /// Rows that its scans pass by.
@@ -106,6 +110,15 @@ impl TableSemantics {
     #[must_use]
     pub fn operator(&self) -> Option<&Arc<dyn MergeOperator>> {
         self.meaning.operator.as_ref()
+    }
+
+    /// Checks values that are put; `None` if every value is accepted.
+    #[inline]
+    #[must_use]
+    pub fn value_checker(&self) -> Option<&Arc<dyn MergeOperator>> {
+        let operator = self.meaning.operator.as_ref();
+        debug_assert!(!self.checks_values || operator.is_some(), "an operator checks values");
+        operator.filter(|_| self.checks_values)
     }
 
     /// How the table's keys are encoded; `None` where their order is that of bytes. The engine knows encoded

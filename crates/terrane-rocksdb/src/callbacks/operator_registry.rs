@@ -133,6 +133,11 @@ impl terrane::MergeOperator for Slot {
         Ok(true)
     }
 
+    /// RocksDB's operators check none.
+    fn checks_values(&self) -> bool {
+        false
+    }
+
     fn joins_first(&self) -> bool {
         self.operator().is_some_and(|operator| matches!(*operator, MergeOperator::User(_)))
     }

@@ -118,6 +118,79 @@ static void pinned(rocksdb_t* db) {
   check_value(copy, len, "", __FILE__, __LINE__);
 }
 
+/* A value in a buffer of the caller is that of rocksdb_get: with room to spare, with none, and one byte too few, which
+   leaves nothing in the buffer but reports the length. Nothing is written behind the value. */
+static void check_into_buffer(rocksdb_t* db, const rocksdb_readoptions_t* options, const char* key, int is_there) {
+  char* error = NULL;
+  size_t len = 99, wanted_len = 0;
+  unsigned char found = 9;
+  rocksdb_column_family_handle_t* cf = rocksdb_get_default_column_family_handle(db);
+  char* wanted = rocksdb_get(db, options, key, strlen(key), &wanted_len, &error);
+  CHECK_OK(error);
+  CHECK((wanted != NULL) == is_there);
+  char* buffer = malloc(wanted_len + 16);
+  for (size_t room = wanted_len > 0 ? wanted_len - 1 : 0; room <= wanted_len + 8; room++) {
+    memset(buffer, '#', wanted_len + 16);
+    int fits = rocksdb_get_into_buffer_cf(db, options, cf, key, strlen(key), buffer, room, &len, &found, &error);
+    CHECK_OK(error);
+    CHECK(found == is_there && len == wanted_len);
+    CHECK(fits == (is_there && room >= wanted_len));
+    if (fits) CHECK(memcmp(buffer, wanted, len) == 0);
+    for (size_t at = room; at < wanted_len + 16; at++) CHECK(buffer[at] == '#');
+  }
+  free(buffer);
+  rocksdb_free(wanted);
+  rocksdb_column_family_handle_destroy(cf);
+}
+
+static void into_buffers(const char* directory) {
+  char* error = NULL;
+  char* path = path_in(directory, "into_buffers");
+  rocksdb_options_t* options = rocksdb_options_create();
+  rocksdb_options_set_uint64add_merge_operator(options);
+  rocksdb_t* db = open_new(options, path);
+  char* large = malloc(1200001);
+  memset(large, 'l', 1200000);
+  large[1200000] = 0;
+  const char two[8] = {2, 0, 0, 0, 0, 0, 0, 0};
+  put(db, "short", "value");
+  put(db, "none", "");
+  put(db, "deleted", "value");
+  rocksdb_put(db, writing, "large", 5, large, 1200000, &error);
+  CHECK_OK(error);
+  for (int round = 0; round < 3; round++) {
+    /* In the memtable, of the memtable and a file, all in one file. */
+    rocksdb_merge(db, writing, "sum", 3, two, 8, &error);
+    CHECK_OK(error);
+    rocksdb_merge(db, writing, "sum", 3, two, 8, &error);
+    CHECK_OK(error);
+    if (round == 0) rocksdb_delete(db, writing, "deleted", 7, &error);
+    if (round == 2) rocksdb_compact_range(db, NULL, 0, NULL, 0);
+    check_into_buffer(db, reading, "short", 1);
+    check_into_buffer(db, reading, "none", 1);
+    check_into_buffer(db, reading, "deleted", 0);
+    check_into_buffer(db, reading, "absent", 0);
+    check_into_buffer(db, reading, "sum", 1);
+    check_into_buffer(db, reading, "large", 1);
+    check_into_buffer(db, reading, "short", 1);
+    const rocksdb_snapshot_t* snapshot = rocksdb_create_snapshot(db);
+    rocksdb_readoptions_t* old = rocksdb_readoptions_create();
+    rocksdb_readoptions_set_snapshot(old, snapshot);
+    put(db, "short", round == 0 ? "longer value" : "value");
+    check_into_buffer(db, old, "short", 1);
+    rocksdb_readoptions_destroy(old);
+    rocksdb_release_snapshot(db, snapshot);
+    rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
+    if (round == 0) rocksdb_flush(db, flush, &error);
+    CHECK_OK(error);
+    rocksdb_flushoptions_destroy(flush);
+  }
+  free(large);
+  rocksdb_close(db);
+  rocksdb_options_destroy(options);
+  free(path);
+}
+
 static void several(rocksdb_t* db) {
   put(db, "m1", "one");
   put(db, "m3", "three");
@@ -225,6 +298,7 @@ int main(int count, char** arguments) {
   handles_again(db);
   snapshots(db);
   rocksdb_close(db);
+  into_buffers(arguments[1]);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);
   rocksdb_writeoptions_destroy(writing);

@@ -176,6 +176,37 @@ static void pinned(rocksdb_t* db, const rocksdb_readoptions_t* reading) {
   rocksdb_column_family_handle_destroy(cf);
 }
 
+/* Values of one object stay while others, and handles of single values, come and go on the thread: each has its
+   own, though memory of those that were destroyed is used again. */
+static void several_pinned(rocksdb_t* db, const rocksdb_readoptions_t* reading) {
+  const rocksdb_slice_t first_keys[2] = {{"s1", 2}, {"s2", 2}}, second_keys[2] = {{"s2", 2}, {"none", 4}};
+  const char *value = NULL, *error = NULL;
+  size_t value_len = 0, error_len = 0;
+  put(db, "s1", "first");
+  put(db, "s2", "second");
+  rocksdb_column_family_handle_t* cf = rocksdb_get_default_column_family_handle(db);
+  rocksdb_pinnable_multi_get_destroy(rocksdb_batched_multi_get_pinned_cf(db, reading, cf, 2, first_keys, 0));
+  rocksdb_pinnable_multi_get_t* first = rocksdb_batched_multi_get_pinned_cf(db, reading, cf, 2, first_keys, 0);
+  put(db, "s1", "changed");
+  rocksdb_pinnable_multi_get_t* second = rocksdb_batched_multi_get_pinned_cf(db, reading, cf, 2, second_keys, 0);
+  CHECK(rocksdb_pinnable_multi_get_result(second, 0, &value, &value_len, &error, &error_len) ==
+        rocksdb_pinnable_multi_get_found);
+  CHECK(value_len == 6 && memcmp(value, "second", 6) == 0);
+  CHECK(rocksdb_pinnable_multi_get_result(second, 1, &value, &value_len, &error, &error_len) ==
+        rocksdb_pinnable_multi_get_not_found);
+  rocksdb_pinnable_multi_get_destroy(second);
+  rocksdb_pinnable_multi_get_destroy(rocksdb_batched_multi_get_pinned_cf(db, reading, cf, 2, second_keys, 0));
+  CHECK(rocksdb_pinnable_multi_get_count(first) == 2);
+  CHECK(rocksdb_pinnable_multi_get_result(first, 0, &value, &value_len, &error, &error_len) ==
+        rocksdb_pinnable_multi_get_found);
+  CHECK(value_len == 5 && memcmp(value, "first", 5) == 0);
+  CHECK(rocksdb_pinnable_multi_get_result(first, 1, &value, &value_len, &error, &error_len) ==
+        rocksdb_pinnable_multi_get_found);
+  CHECK(value_len == 6 && memcmp(value, "second", 6) == 0);
+  rocksdb_pinnable_multi_get_destroy(first);
+  rocksdb_column_family_handle_destroy(cf);
+}
+
 int main(int count, char** arguments) {
   CHECK(count == 2);
   char* error = NULL;
@@ -208,6 +239,7 @@ int main(int count, char** arguments) {
   ingest(options, db, file);
   CHECK(state.ingested == 1);
   pinned(db, reading);
+  several_pinned(db, reading);
   rocksdb_readoptions_destroy(reading);
   rocksdb_options_destroy(options);
   CHECK(state.destroyed == 1);

@@ -146,6 +146,13 @@ impl RowCache {
         Stamp(self.stamp.load(Ordering::Acquire))
     }
 
+    /// Returns true if the part of the cache for keys with this hash is in use.
+    #[inline]
+    #[must_use]
+    pub fn is_awake(&self, hash: u64) -> bool {
+        shard_of(hash) < self.awake.load(Ordering::Relaxed)
+    }
+
     /// Appends the value of `key` to `value` if the cache has its newest version outside the memory tier and
     /// that has a number up to `seq`; returns that version. `hash` is [`terrane_format::filter::hash`] of the
     /// key.

@@ -148,11 +148,14 @@ impl Table {
         &self.inner
     }
 
+    #[inline]
     pub(crate) fn refuse_if_dropped(&self) -> Result<()> {
-        if self.inner.is_dropped() {
-            return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", self.name())));
-        }
-        Ok(())
+        if self.inner.is_dropped() { Err(self.was_dropped()) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn was_dropped(&self) -> Error {
+        Error::new(Kind::NotFound, format!("table {:?} was dropped", self.name()))
     }
 }
 

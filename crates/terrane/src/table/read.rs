@@ -1,5 +1,7 @@
 //! Reads of many keys, into buffers, and by cursors.
 
+use std::mem::MaybeUninit;
+
 use terrane_base::{Result, SeqNo};
 use terrane_engine::{Bounds, ReadMode};
 
@@ -69,6 +71,46 @@ impl Table {
     fn get_bytes_into(&self, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
         self.refuse_if_dropped()?;
         self.encoding(key, |key| self.engine.get(&self.inner, key, self.mode(None), value))
+    }
+
+    /// Copies the value of `key` to the beginning of `places`, if it is not longer than they are, and returns
+    /// how long it is, if there is one: a read into memory of a known size. Of a longer value the places mean
+    /// nothing.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// # let table = db.default_table();
+    /// use std::mem::MaybeUninit;
+    /// table.put("count", 7_u32.to_le_bytes())?;
+    /// let mut places = [MaybeUninit::uninit(); 4];
+    /// assert_eq!(table.get_to("count", &mut places)?, Some(4)); // all four have their bytes
+    /// assert_eq!(table.get_to("absent", &mut places)?, None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    #[inline(always)]
+    pub fn get_to(&self, key: impl AsRef<[u8]>, places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+        self.get_bytes_to(key.as_ref(), places)
+    }
+
+    /// Part of the functions of the C interface that are it.
+    #[inline(always)]
+    fn get_bytes_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+        self.refuse_if_dropped()?;
+        if self.order.is_none() {
+            return self.engine.get_to(&self.inner, key, self.mode(None), places);
+        }
+        self.get_ordered_to(key, places)
+    }
+
+    /// Apart from the other keys, so that their read is no function of its own.
+    #[inline(never)]
+    fn get_ordered_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+        self.encoding(key, |key| self.engine.get_to(&self.inner, key, self.mode(None), places))
     }
 
     /// A cursor over the present state of the table.

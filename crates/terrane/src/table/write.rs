@@ -249,12 +249,16 @@ impl Table {
     /// `Invalid`.
     #[inline]
     pub(crate) fn check_value(&self, value: &[u8]) -> Result<()> {
-        match self.inner.semantics.operator() {
+        match self.inner.semantics.value_checker() {
             None => Ok(()),
-            Some(operator) => self
-                .checked(|| operator.check_value(value))
-                .map_err(|error| self.wrong("value", value, error)),
+            Some(operator) => self.check_value_by(operator.as_ref(), value),
         }
+    }
+
+    /// Apart from its callers, which most tables do not need it for.
+    #[inline(never)]
+    fn check_value_by(&self, operator: &dyn MergeOperator, value: &[u8]) -> Result<()> {
+        self.checked(|| operator.check_value(value)).map_err(|error| self.wrong("value", value, error))
     }
 
     /// The answer of an operator; a panic becomes an error.

@@ -39,6 +39,7 @@ mod separated;
 mod separated_keys;
 mod separated_scans;
 mod shapes;
+mod sized_reads;
 mod statistics;
 mod table_options;
 mod time_to_live;

@@ -48,6 +48,7 @@ opaque!(
     Options,
     PerfContext,
     Pinned,
+    PinnedMultiGet,
     ReadOptions,
     TableOptions,
     Transaction,
@@ -229,6 +230,14 @@ api! {
         perfcontext_report(*mut PerfContext, c_uchar) -> *mut c_char;
     }
     optional {
+        get_into_buffer_cf(*mut Db, *const ReadOptions, *mut ColumnFamily, *const c_char, usize, *mut c_char, usize,
+            *mut usize, *mut c_uchar, ErrPtr) -> c_uchar;
+        batched_multi_get_pinned_cf(*mut Db, *const ReadOptions, *mut ColumnFamily, usize, *const Slice, c_uchar)
+            -> *mut PinnedMultiGet;
+        pinnable_multi_get_result(*const PinnedMultiGet, usize, *mut *const c_char, *mut usize, *mut *const c_char,
+            *mut usize) -> c_int;
+        pinnable_multi_get_destroy(*mut PinnedMultiGet);
+        put_cf(*mut Db, *const WriteOptions, *mut ColumnFamily, *const c_char, usize, *const c_char, usize, ErrPtr);
         block_based_options_set_unpartitioned_pinning_tier(*mut TableOptions, c_int);
         delete_range_cf(*mut Db, *const WriteOptions, *mut ColumnFamily, *const c_char, usize, *const c_char, usize,
             ErrPtr);

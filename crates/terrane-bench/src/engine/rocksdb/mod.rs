@@ -1,16 +1,18 @@
 //! RocksDB, through its C interface, from any `librocksdb.so` that is found while the program runs.
 //!
 //! `library` finds it, `api` is its table of functions, `tuning` chooses options, `setup` makes them,
-//! `database` and `session` call it, `transactions` opens the kinds of database that have them, `control`
-//! shapes the tree, `counters` reads what RocksDB tells. Tables are column families. [`source`] reads
-//! databases that programs made, `recorded` what these wrote down of their options. Unsafe code is in `api`,
-//! `setup`, `database`, `session`, `source`, `operators` and `transactions` alone.
+//! `database` and `session` call it, `like_library` is a session by other functions, `transactions` opens the
+//! kinds of database that have them, `control` shapes the tree, `counters` reads what RocksDB tells. Tables
+//! are column families. [`source`] reads databases that programs made, `recorded` what these wrote down of
+//! their options. Unsafe code is in `api`, `setup`, `database`, `session`, `like_library`, `source`,
+//! `operators` and `transactions` alone.
 
 mod api;
 mod control;
 mod counters;
 mod database;
 mod library;
+mod like_library;
 mod operators;
 mod recorded;
 mod session;
@@ -28,13 +30,16 @@ use crate::engine::{Control, Engine, EngineCounters, EngineOptions, Opened, Sess
 use crate::error::Result;
 use api::Api;
 use database::Database;
+use like_library::{Functions, SessionLikeLibrary};
 use session::RocksSession;
-use tuning::{Counting, Tuning};
+use tuning::{Calls, Counting, Tuning};
 
 /// An open RocksDB database.
 pub struct RocksDb {
     database: Database,
     tuning: Tuning,
+    /// The functions of sessions that are to do the same as those of Terrane's library.
+    like_library: Option<Functions>,
     paused: AtomicBool,
     opened: Opened,
 }
@@ -48,6 +53,10 @@ impl RocksDb {
     pub fn open(options: &EngineOptions) -> Result<Self> {
         let tuning = Tuning::new(options)?;
         let api = library::find(options.library.as_deref(), "the plan")?;
+        let like_library = match tuning.calls {
+            Calls::Usual => None,
+            Calls::LikeLibrary => Some(Functions::of(&api)?),
+        };
         let (database, tuning) = open_compressed(&api, options, tuning)?;
         let mut settings = tuning.settings(database.setup.managed, database.setup.cache_kind);
         settings.push(setting("library", api.path().display()));
@@ -56,7 +65,7 @@ impl RocksDb {
             "sync off: log in the page cache, survives the process; sync on: fdatasync of the log",
         ));
         let opened = Opened { version: version(&options.directory), settings };
-        Ok(RocksDb { database, tuning, paused: AtomicBool::new(false), opened })
+        Ok(RocksDb { database, tuning, like_library, paused: AtomicBool::new(false), opened })
     }
 }
 
@@ -88,7 +97,11 @@ impl Engine for RocksDb {
     }
 
     fn session(&self) -> Result<Box<dyn Session + '_>> {
-        Ok(Box::new(RocksSession::new(&self.database, self.tuning.counting)))
+        let session = RocksSession::new(&self.database, self.tuning.counting);
+        Ok(match self.like_library {
+            None => Box::new(session),
+            Some(functions) => Box::new(SessionLikeLibrary::new(session, functions)),
+        })
     }
 
     fn control(&self, control: Control) -> Result<()> {

@@ -25,7 +25,7 @@ const PERF_COUNTS: i32 = 2;
 
 /// A thread's way in.
 pub(super) struct RocksSession<'d> {
-    database: &'d Database,
+    pub(super) database: &'d Database,
     api: &'d Api,
     batch: Owned<Batch>,
     perf: Option<Owned<PerfContext>>,
@@ -316,7 +316,7 @@ impl Session for RocksSession<'_> {
 ///
 /// # Safety
 /// `data` is null or `size` bytes that live, unchanged, as long as the slice is used.
-unsafe fn lent<'l>(data: *const c_char, size: usize) -> &'l [u8] {
+pub(super) unsafe fn lent<'l>(data: *const c_char, size: usize) -> &'l [u8] {
     if data.is_null() {
         return &[];
     }

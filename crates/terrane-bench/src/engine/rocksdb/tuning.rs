@@ -9,7 +9,7 @@ use crate::engine::EngineOptions;
 use crate::engine::options::{Named, setting};
 use crate::error::{Error, Result};
 
-const KNOWN: [&str; 15] = [
+const KNOWN: [&str; 16] = [
     "memtable_bytes",
     "write_memory_bytes",
     "block_bytes",
@@ -25,6 +25,7 @@ const KNOWN: [&str; 15] = [
     "options",
     "transactions",
     "isolation",
+    "calls",
 ];
 
 const MIB: u64 = 1 << 20;
@@ -53,6 +54,15 @@ pub(super) enum Transactions {
     Pessimistic,
 }
 
+/// By which functions sessions read and write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Calls {
+    /// Those that cost RocksDB least: pinned values, and a batch for each write.
+    Usual,
+    /// Those that do what the adapter of Terrane's library does.
+    LikeLibrary,
+}
+
 /// All that is needed to open.
 #[derive(Clone, Debug)]
 pub(super) struct Tuning {
@@ -76,6 +86,8 @@ pub(super) struct Tuning {
     pub(super) readahead_bytes: u64,
     /// What is counted.
     pub(super) counting: Counting,
+    /// By which functions.
+    pub(super) calls: Calls,
     /// Which database.
     pub(super) transactions: Transactions,
     /// True if a transaction fails if what it reads for update was changed after it began (`set_snapshot`);
@@ -136,6 +148,10 @@ impl Tuning {
             cache: named.one_of("cache", &["auto", "hyper_clock", "lru"])?,
             readahead_bytes: named.number("readahead_bytes", 0)?,
             counting,
+            calls: match named.one_of("calls", &["usual", "like_library"])? {
+                "like_library" => Calls::LikeLibrary,
+                _ => Calls::Usual,
+            },
             transactions,
             has_snapshot: named.one_of("isolation", &["read_committed", "snapshot"])? == "snapshot",
             file_bytes,
@@ -210,6 +226,9 @@ impl Tuning {
         ];
         if self.block_hash_index {
             settings.push(setting("data_block_index_type", "binary search and hash"));
+        }
+        if self.calls == Calls::LikeLibrary {
+            settings.push(setting("calls", "values into a buffer, or of a multi-get together; single puts"));
         }
         if self.readahead_bytes > 0 {
             settings.push(setting("readahead of whole scans", self.readahead_bytes));

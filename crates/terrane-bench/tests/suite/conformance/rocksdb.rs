@@ -23,15 +23,16 @@ fn found(options: &EngineOptions) -> Option<Box<dyn Engine>> {
 fn run_with(named: &[(&str, &str)]) {
     let directory = tempfile::tempdir().expect("a directory");
     let promises = Promises { name: "rocksdb", range_deletes: true, ..FULL };
-    if found(&options(directory.path(), promises)).is_none() {
-        return;
-    }
-    suite(promises, |directory| {
+    let with = |directory: &std::path::Path| {
         let mut options = options(directory, promises);
         options.options =
             named.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-        engine::open("rocksdb", &options)
-    });
+        options
+    };
+    if found(&with(directory.path())).is_none() {
+        return;
+    }
+    suite(promises, |directory| engine::open("rocksdb", &with(directory)));
 }
 
 #[test]
@@ -53,6 +54,23 @@ fn rocksdb_with_its_other_options() {
         ("readahead_bytes", "65536"),
         ("options", "unordered_write=true"),
     ]);
+}
+
+/// A library before RocksDB 11.9 lacks functions for it.
+#[test]
+fn rocksdb_by_the_calls_that_do_what_the_library_does() {
+    run_with(&[("calls", "like_library")]);
+}
+
+#[test]
+fn calls_that_there_are_not_are_refused() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let mut options = options(directory.path(), FULL);
+    options.options = [("calls".to_owned(), "other".to_owned())].into();
+    match engine::open("rocksdb", &options) {
+        Err(Error::Plan(text)) => assert!(text.contains("usual, like_library"), "{text}"),
+        other => panic!("{:?}", other.map(|_| "opened")),
+    }
 }
 
 #[test]

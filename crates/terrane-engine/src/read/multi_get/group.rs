@@ -7,7 +7,9 @@ use terrane_levels::Metasnapshot;
 use terrane_memtable::{Memtable, Version};
 use terrane_table::{Answer, Epoch, Lookup, probe_many};
 
-use crate::read::get::{Reading, count_reads, find_extent, hidden_in, is_hidden, tree_len};
+use crate::read::get::{Reading, find_extent, tree_len};
+use crate::read::hidden::{hidden_in, is_hidden};
+use crate::read::memory::count_reads;
 use crate::read::multi_get::fetch::Missing;
 use crate::read::multi_get::lookup::Batch;
 use crate::read::multi_get::pending::Open;

@@ -80,6 +80,13 @@ impl Values {
         self.spans.is_empty()
     }
 
+    /// Bytes of all values together; of equal keys those of one.
+    #[inline]
+    #[must_use]
+    pub fn value_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// The value of the key at `index`; `None` if it has none.
     ///
     /// # Panics

@@ -3,11 +3,10 @@
 use std::cell::Cell;
 use std::ffi::c_char;
 use std::mem::MaybeUninit;
-use std::sync::Arc;
 
 use terrane::read_counters;
 
-use crate::db::plain::multi_get::MultiGetValues;
+use crate::db::plain::pinned::Pinned;
 use crate::db::timestamps::read::Reader;
 use crate::db::{Database, Family};
 use crate::ffi::failure::{Failure, Result};
@@ -15,149 +14,20 @@ use crate::ffi::types::{Out, lasting, put};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::ReadOptions;
 
-/// A value that the caller holds until it destroys it.
-#[derive(Default)]
-pub(crate) struct Pinned {
-    /// The value, if it is of this handle alone. What is kept of a handle that waits to be given out again is
-    /// this memory.
-    bytes: Vec<u8>,
-    /// One of several that were read together.
-    among: Option<(Arc<MultiGetValues>, usize)>,
-    /// The next one of those that wait to be given out again.
-    next: Option<Box<Pinned>>,
-}
-
-/// Handles that were destroyed on a thread: a multi-get gives out as many as it has keys.
-struct SpareHandles {
-    first: Cell<Option<Box<Pinned>>>,
-    count: Cell<usize>,
-}
-
-impl SpareHandles {
-    const fn new() -> SpareHandles {
-        SpareHandles { first: Cell::new(None), count: Cell::new(0) }
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<Box<Pinned>> {
-        let mut handle = self.first.take()?;
-        self.first.set(handle.next.take());
-        self.count.set(self.count.get() - 1);
-        Some(handle)
-    }
-
-    /// Keeps a handle, which is the next one to none.
-    #[inline]
-    fn push(&self, mut handle: Box<Pinned>) {
-        let count = self.count.get();
-        if count >= SPARE_HANDLES_MAX {
-            return Pinned::free(handle);
-        }
-        let none = std::mem::replace(&mut handle.next, self.first.take());
-        debug_assert!(none.is_none(), "a handle that was given out has left the list");
-        // Known to be nothing: forgotten, so that no code frees it here, on the way of each read.
-        std::mem::forget(none);
-        self.first.set(Some(handle));
-        self.count.set(count + 1);
-    }
-}
-
-impl Pinned {
-    pub(crate) fn alone(value: Vec<u8>) -> Box<Pinned> {
-        let mut handle = Pinned::spare();
-        handle.bytes = value;
-        handle
-    }
-
-    /// The value of this index, which is there.
-    pub(crate) fn one_of(values: Arc<MultiGetValues>, index: usize) -> Box<Pinned> {
-        let mut handle = Pinned::spare();
-        handle.among = Some((values, index));
-        handle
-    }
-
-    /// Gives each place whose key has a value a handle with a copy of it.
-    pub(crate) fn copies_of<'p, 'v>(
-        mut values: impl Iterator<Item = (&'p mut MaybeUninit<Option<Box<Pinned>>>, Option<&'v [u8]>)>,
-    ) {
-        // A thread that is about to end keeps none.
-        let none = SpareHandles::new();
-        let mut copy = |spare: &SpareHandles| {
-            for (place, value) in &mut values {
-                place.write(value.map(|value| {
-                    let mut handle = spare.pop().unwrap_or_default();
-                    handle.bytes.extend_from_slice(value);
-                    handle
-                }));
-            }
-        };
-        if SPARE_HANDLES.try_with(&mut copy).is_err() {
-            copy(&none);
-        }
-    }
-
-    /// A handle without a value: one that was given back, or a new one.
-    #[inline]
-    fn spare() -> Box<Pinned> {
-        SPARE_HANDLES.try_with(SpareHandles::pop).ok().flatten().unwrap_or_else(Pinned::fresh)
-    }
-
-    #[cold]
-    fn fresh() -> Box<Pinned> {
-        Box::default()
-    }
-
-    #[cold]
-    fn free(self: Box<Self>) {
-        drop(self);
-    }
-
-    /// Takes a handle back, with what memory it may keep for the next value.
-    #[inline]
-    fn give_back(mut self: Box<Self>) {
-        if self.among.is_some() || self.bytes.capacity() > KEPT_BYTES_MAX {
-            self.give_back_memory();
-        }
-        self.bytes.clear();
-        // A thread that is about to end keeps none.
-        let _ = SPARE_HANDLES.try_with(|spare| spare.push(self));
-    }
-
-    /// Frees what a spare handle does not keep.
-    #[cold]
-    fn give_back_memory(&mut self) {
-        self.among = None;
-        if self.bytes.capacity() > KEPT_BYTES_MAX {
-            self.bytes = Vec::new();
-        }
-    }
-
-    #[inline]
-    fn value(&self) -> &[u8] {
-        match &self.among {
-            None => &self.bytes,
-            Some((values, index)) => Pinned::value_among(values, *index),
-        }
-    }
-
-    #[cold]
-    fn value_among(values: &MultiGetValues, index: usize) -> &[u8] {
-        values.get(index).unwrap_or_default()
-    }
-}
-
 thread_local! {
     /// Where values are read to before they are copied for the caller.
     static BUFFER: Cell<Vec<u8>> = const { Cell::new(Vec::new()) };
-    static SPARE_HANDLES: SpareHandles = const { SpareHandles::new() };
 }
-
-/// Most handles that a thread keeps, and most memory for a value that each of them does.
-const SPARE_HANDLES_MAX: usize = 128;
-const KEPT_BYTES_MAX: usize = 4096;
 
 /// Buffers that grew beyond this are given back.
 const BUFFER_BYTES_MAX: usize = 1 << 20;
+
+/// Returns true if a read is counted, or not of the table as it is, or has options without an effect.
+#[inline]
+fn is_special(family: &Family, options: Option<&ReadOptions>) -> bool {
+    let is_special = family.statistics.is_some() || family.history.is_some() || family.is_followed();
+    is_special || options.is_some_and(ReadOptions::is_special)
+}
 
 /// The value of `key` as the options see it.
 pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -> Result<Option<Vec<u8>>> {
@@ -174,14 +44,13 @@ pub(crate) fn read(family: &Family, options: Option<&ReadOptions>, key: &[u8]) -
 /// there is no snapshot.
 #[inline]
 fn read_to(family: &Family, options: Option<&ReadOptions>, key: &[u8], value: &mut Vec<u8>) -> Result<bool> {
-    let is_special = family.statistics.is_some() || family.history.is_some() || family.is_followed();
-    if is_special || options.is_some_and(ReadOptions::is_special) {
+    if is_special(family, options) {
         return read_specially(family, options, key, value);
     }
     family.table.get_into(key, value).map_err(Failure::from)
 }
 
-/// [`read_to`] where the read is counted, or not of the table as it is, or has options without an effect.
+/// [`read_to`] where [`is_special`] says so.
 #[inline(never)]
 fn read_specially(
     family: &Family,
@@ -204,22 +73,50 @@ fn read_specially(
     found
 }
 
-/// Calls `take` with the value of `key`.
+/// Calls `take` with the value of `key`, once at most.
 #[inline]
 fn read_with<R>(
     family: &Family,
     options: Option<&ReadOptions>,
     key: &[u8],
-    take: impl FnOnce(Option<&[u8]>) -> R,
+    mut take: impl FnMut(Option<&[u8]>) -> R,
+) -> Result<R> {
+    // One access for the whole read: each is a call in a shared library.
+    match BUFFER.try_with(|buffer| read_through(buffer, family, options, key, &mut take)) {
+        Ok(result) => result,
+        Err(_) => read_at_the_end(family, options, key, &mut take),
+    }
+}
+
+/// [`read_with`] by memory of the caller, which gets it back.
+#[inline(always)]
+fn read_through<R>(
+    buffer: &Cell<Vec<u8>>,
+    family: &Family,
+    options: Option<&ReadOptions>,
+    key: &[u8],
+    take: &mut impl FnMut(Option<&[u8]>) -> R,
 ) -> Result<R> {
     // Taken out while it is in use: a merge operator of the user may read another database on this thread.
-    let mut value = BUFFER.try_with(Cell::take).unwrap_or_default();
+    let mut value = buffer.take();
     let result = read_to(family, options, key, &mut value).map(|found| take(found.then_some(&value)));
     if value.capacity() <= BUFFER_BYTES_MAX {
         value.clear();
-        let _ = BUFFER.try_with(|buffer| buffer.set(value));
+        buffer.set(value);
     }
     result
+}
+
+/// [`read_with`] on a thread that is about to end, which keeps no memory.
+#[cold]
+#[inline(never)]
+fn read_at_the_end<R>(
+    family: &Family,
+    options: Option<&ReadOptions>,
+    key: &[u8],
+    take: &mut impl FnMut(Option<&[u8]>) -> R,
+) -> Result<R> {
+    read_through(&Cell::default(), family, options, key, take)
 }
 
 fn get(
@@ -252,6 +149,8 @@ fn without_value(handle: Box<Pinned>, found: Result<bool>) -> Result<Option<Box<
 }
 
 /// Reads into a buffer of the caller; whether the value fits. It has the length of the value in either case.
+/// Into the functions that are exported, as [`pinned`].
+#[inline(always)]
 fn into_buffer(
     family: &Family,
     options: Option<&ReadOptions>,
@@ -259,22 +158,36 @@ fn into_buffer(
     buffer: &mut [MaybeUninit<u8>],
     (len, found): (Out<'_, usize>, Out<'_, u8>),
 ) -> Result<u8> {
-    read_with(family, options, key, |value| {
-        put(found, u8::from(value.is_some()));
-        put(len, value.map_or(0, <[u8]>::len));
-        let Some(value) = value else { return 0 };
-        let Some(places) = buffer.get_mut(..value.len()) else { return 0 };
+    if !is_special(family, options) {
+        let value_len = family.table.get_to(key, buffer)?;
+        put(found, u8::from(value_len.is_some()));
+        put(len, value_len.unwrap_or(0));
+        return Ok(u8::from(value_len.is_some_and(|value_len| value_len <= buffer.len())));
+    }
+    into_buffer_specially(family, options, key, buffer, (len, found))
+}
+
+/// [`into_buffer`] where [`is_special`] says so.
+#[inline(never)]
+fn into_buffer_specially(
+    family: &Family,
+    options: Option<&ReadOptions>,
+    key: &[u8],
+    buffer: &mut [MaybeUninit<u8>],
+    (len, found): (Out<'_, usize>, Out<'_, u8>),
+) -> Result<u8> {
+    let copied = read_with(family, options, key, |value| {
+        let value = value?;
+        let Some(places) = buffer.get_mut(..value.len()) else { return Some((value.len(), 0)) };
         for (place, byte) in places.iter_mut().zip(value) {
             place.write(*byte);
         }
-        1
-    })
-}
-
-fn lent(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
-    let value = value.map(Pinned::value);
-    put(len, value.map_or(0, <[u8]>::len));
-    value.map_or(std::ptr::null(), |value| value.as_ptr().cast())
+        Some((value.len(), 1))
+    })?;
+    put(found, u8::from(copied.is_some()));
+    let (value_len, fits) = copied.unwrap_or_default();
+    put(len, value_len);
+    Ok(fits)
 }
 
 /// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails. What is
@@ -353,15 +266,5 @@ cf_variants! {
     ) -> u8 as target {
         let family = target.family(database).ok().map(|family| &**family);
         may_exist(family, options, key, (value, len, found))
-    }
-}
-
-export! {
-    fn rocksdb_pinnableslice_value(value: Option<&Pinned>, len: Out<'_, usize>) -> *const c_char {
-        lent(value, len)
-    }
-
-    fn rocksdb_pinnableslice_destroy(value: Option<Box<Pinned>>) {
-        value.into_iter().for_each(Pinned::give_back);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod get;
 pub(crate) mod multi_get;
+pub(crate) mod pinned;
 pub(crate) mod pinned_multi_get;
 pub(crate) mod sizes;
 pub(crate) mod timestamped;

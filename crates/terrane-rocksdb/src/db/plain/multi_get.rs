@@ -8,7 +8,7 @@ use std::sync::Arc;
 use terrane::{Table, Values, read_counters};
 
 use crate::db::cf_variants::Targets;
-use crate::db::plain::get::Pinned;
+use crate::db::plain::pinned::Pinned;
 use crate::db::timestamps::read::Reader;
 use crate::db::{Database, Family, FamilyHandle, family};
 use crate::ffi::arguments::LentSlice;
@@ -60,31 +60,19 @@ fn spare_values() -> Values {
 }
 
 /// Keeps memory of values that are not needed any more, unless it is too much.
-fn keep_values(values: Values) {
-    if values.len() <= SPARE_VALUES_MAX
-        && values.iter().flatten().map(<[u8]>::len).sum::<usize>() <= SPARE_BYTES_MAX
-    {
+pub(crate) fn keep_values(values: Values) {
+    if values.len() <= SPARE_VALUES_MAX && values.value_bytes() <= SPARE_BYTES_MAX {
         let _ = SPARE_VALUES.try_with(|spare| spare.set(values));
     }
 }
 
-/// [`keep_values`] of values that were copied for their handles. A few are never too much, whatever the
-/// length of each.
-fn keep_copied_values(values: Values) {
-    if values.len() <= SPARE_BYTES_MAX / COPIED_BYTES_MAX {
-        let _ = SPARE_VALUES.try_with(|spare| spare.set(values));
-        return;
-    }
-    keep_values(values);
-}
-
-/// Reads keys of one family, as of one moment.
+/// Reads keys of one family, as of one moment, into memory that the thread keeps where it has some.
 pub(crate) fn multi_get(
     family: &Family,
     options: Option<&ReadOptions>,
     keys: &[&[u8]],
 ) -> Result<MultiGetValues> {
-    read_table((family, &family.seen()), options, keys, Values::new())
+    read_table((family, &family.seen()), options, keys, spare_values())
 }
 
 /// Reads keys of a table of a family, where there are no versions into `values`.
@@ -194,7 +182,7 @@ fn fill_pinned(
             if values.iter().flatten().all(|value| value.len() <= COPIED_BYTES_MAX) =>
         {
             Pinned::copies_of(places.iter_mut().zip(values.iter()));
-            keep_copied_values(values);
+            keep_values(values);
         }
         Ok(many) => {
             let many = Arc::new(many);
@@ -229,11 +217,7 @@ fn read_pinned(
     options: Option<&ReadOptions>,
     keys: &[&[u8]],
 ) -> Result<MultiGetValues> {
-    let spare = spare_values();
-    caught(|| {
-        let family = family(handle)?;
-        read_table((family, &family.seen()), options, keys, spare)
-    })
+    caught(|| multi_get(family(handle)?, options, keys))
 }
 
 cf_list_variants! {

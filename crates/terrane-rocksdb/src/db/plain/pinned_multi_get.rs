@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_int};
 
 use crate::db::plain::get::read;
-use crate::db::plain::multi_get::{MultiGetValues, multi_get};
+use crate::db::plain::multi_get::{MultiGetValues, keep_values, multi_get};
 use crate::db::{Database, Family, FamilyHandle, family};
 use crate::ffi::arguments::LentSlice;
 use crate::ffi::failure::{Failure, Result};
@@ -57,12 +57,28 @@ impl PinnedMultiGet {
 /// Where a text and its length go.
 type OutText<'a> = (Out<'a, *const c_char>, Out<'a, usize>);
 
+#[inline]
 fn lend((place, len): OutText<'_>, bytes: Option<&[u8]>) {
     put(place, bytes.map_or(std::ptr::null(), |bytes| bytes.as_ptr().cast()));
     put(len, bytes.map_or(0, <[u8]>::len));
 }
 
+#[inline]
 fn tell(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
+    // As a rule.
+    if let Some(PinnedMultiGet::Together(MultiGetValues::Together(values))) = many
+        && at < values.len()
+        && let Some(found) = values.get(at)
+    {
+        lend(value, Some(found));
+        lend(error, None);
+        return FOUND;
+    }
+    tell_of_any(many, at, value, error)
+}
+
+#[inline(never)]
+fn tell_of_any(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
     let Some(many) = many.filter(|many| at < many.count()) else {
         lend(value, None);
         lend(error, None);
@@ -108,6 +124,8 @@ export! {
     }
 
     fn rocksdb_pinnable_multi_get_destroy(many: Option<Box<PinnedMultiGet>>) {
-        drop(many);
+        if let Some(PinnedMultiGet::Together(MultiGetValues::Together(values))) = many.map(|many| *many) {
+            keep_values(values);
+        }
     }
 }

@@ -1,8 +1,12 @@
 //! Operands that the writer refuses.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use terrane::{Batch, Db, Durability, Kind, TableOptions, TransactionOptions};
+use terrane::{
+    Batch, Db, Durability, Error, Kind, MergeOperator, MergeOperators, Options, Result, TableOptions,
+    TransactionOptions,
+};
 
 #[test]
 fn an_operand_that_no_value_can_be_made_of_is_refused_by_the_writer() {
@@ -67,6 +71,58 @@ fn a_value_that_no_operand_can_be_folded_onto_is_refused_by_the_writer() {
             table.put(b"k", good).unwrap();
             drop(transaction);
             assert_eq!(table.get(b"k").unwrap().as_deref(), Some(good));
+        }
+    }
+}
+
+/// Refuses every value, if it is asked.
+#[derive(Debug)]
+struct Strict {
+    name: &'static str,
+    checks_values: bool,
+}
+
+impl MergeOperator for Strict {
+    fn name(&self) -> &str {
+        self.name
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, _: &[&[u8]], _: &mut Vec<u8>) -> Result<()> {
+        Ok(())
+    }
+
+    fn check_value(&self, _: &[u8]) -> Result<()> {
+        Err(Error::invalid("no value is accepted"))
+    }
+
+    fn checks_values(&self) -> bool {
+        self.checks_values
+    }
+}
+
+/// Its answer counts behind an order of keys, too, which the operator is called through.
+#[test]
+fn values_are_put_without_a_check_where_the_operator_says_that_it_checks_none() {
+    let operators =
+        [Strict { name: "asked", checks_values: true }, Strict { name: "silent", checks_values: false }];
+    let operators = operators
+        .into_iter()
+        .fold(MergeOperators::new(), |operators, operator| operators.with(Arc::new(operator)).unwrap());
+    let dir = tempfile::tempdir().unwrap();
+    let db = Db::open_with_operators(dir.path().join("data"), &Options::default(), operators).unwrap();
+    for order in ["bytewise", "reverse"] {
+        for name in ["asked", "silent"] {
+            let options = TableOptions::new().merge_operator(name).key_order(order);
+            let table = db.create_table(&format!("{name} {order}"), &options).unwrap();
+            let mut batch = Batch::new();
+            let puts =
+                [table.put("k", "v"), batch.put(&table, "k", "v"), batch.put_all(&table, [("k", "v")])];
+            for put in puts {
+                assert_eq!(
+                    put.map_err(|error| error.kind()),
+                    if name == "asked" { Err(Kind::Invalid) } else { Ok(()) }
+                );
+            }
         }
     }
 }

@@ -1,0 +1,84 @@
+//! The entry of point reads: into a vector or into memory of the caller, watched and sampled or not.
+
+use std::mem::MaybeUninit;
+
+use terrane_base::Result;
+
+use crate::read::get::ReadMode;
+use crate::read::value_target::{SliceTarget, ValueTarget};
+use crate::shared::Shared;
+use crate::table::Table;
+
+impl Shared {
+    /// Appends the value of `key` to `value`; returns whether there is one.
+    ///
+    /// # Errors
+    /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
+    pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
+        self.get_for(table, key, mode, value)
+    }
+
+    /// Copies the value of `key` to the beginning of `places`, if it is not longer; returns how long it is,
+    /// if there is one.
+    ///
+    /// # Errors
+    /// As [`Shared::get`].
+    #[inline(never)]
+    pub fn get_to(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        places: &mut [MaybeUninit<u8>],
+    ) -> Result<Option<usize>> {
+        let mut target = SliceTarget::new(places);
+        let found = self.get_for(table, key, mode, &mut target)?;
+        Ok(target.finish(found))
+    }
+
+    /// A point read. All of it is one function for each target: it reaches thread-local variables once.
+    #[inline(always)]
+    fn get_for(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        target: &mut impl ValueTarget,
+    ) -> Result<bool> {
+        if self.slow_log.watches_reads() {
+            return self.get_watched(table, key, mode, target);
+        }
+        if self.samples_now() {
+            return self.get_sampled(table, key, mode, target);
+        }
+        self.get_plainly(table, key, mode, target)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_watched(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        target: &mut impl ValueTarget,
+    ) -> Result<bool> {
+        debug_assert!(self.slow_log.watches_reads(), "a read that is not watched reads no clock");
+        self.slow_log.read(&table.name, 1, || match self.samples_now() {
+            true => self.get_sampled(table, key, mode, target),
+            false => self.get_plainly(table, key, mode, target),
+        })
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn get_sampled(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        target: &mut impl ValueTarget,
+    ) -> Result<bool> {
+        self.sampled(table, &[key], mode, || self.get_plainly(table, key, mode, target))
+    }
+}
