@@ -152,10 +152,22 @@ impl Repair<'_> {
         if self.is_by_number {
             // The journal has all segments from its oldest one on. What comes before a gap is left in spare
             // files.
-            let gap = sources.windows(2).rposition(|pair| pair[0].id.0 + 1 < pair[1].id.0);
+            let gap = sources.windows(2).rposition(|pair| self.is_gap(&pair[0], &pair[1]));
             sources.drain(..gap.map_or(0, |at| at + 1));
         }
         Ok(sources)
+    }
+
+    /// Returns true if a segment is missing between the two. An opening gives up segments that nothing was
+    /// written to or that lie behind a break: their numbers do not come again, and the next segment follows
+    /// the one before them.
+    fn is_gap(&self, before: &Source, next: &Source) -> bool {
+        debug_assert!(before.id < next.id, "segments are copied in their order");
+        let follows = || {
+            let header = segment_in_file(&**self.disk, &next.path).ok().flatten();
+            header.is_some_and(|header| header.previous.id == before.id)
+        };
+        before.id.0 + 1 < next.id.0 && !follows()
     }
 
     /// Adds the segments from `next` on that no manifest lists, but those of other databases.

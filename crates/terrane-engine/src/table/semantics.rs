@@ -14,7 +14,7 @@ use terrane_base::key_order::Order;
 use terrane_base::options::TimeToLive;
 use terrane_base::prefix_extractor::Extractor;
 use terrane_base::sync::RwLock;
-use terrane_base::{Collation, Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored};
+use terrane_base::{Collation, Error, Kind, MergeOperator, Moment, Result, SeqKind, Stored, callback};
 
 /// Steps in which the operands of a table with a time to live expire: those of one step can be folded.
 const OPERAND_STEPS: u64 = 16;
@@ -95,7 +95,10 @@ impl TableSemantics {
         skips: Skips,
     ) -> Arc<TableSemantics> {
         let time_to_live = AtomicU64::new(time_to_live.millis().unwrap_or(0));
-        let checks_values = meaning.operator.as_ref().is_some_and(|operator| operator.checks_values());
+        let checks_values = meaning.operator.as_ref().is_some_and(|operator| {
+            // A panic here is the error of the first put whose value it is asked about.
+            callback::call(|| operator.checks_values()).unwrap_or(true)
+        });
         let extractor = RwLock::new(extractor);
         Arc::new(TableSemantics { meaning, checks_values, extractor, clock, time_to_live, skips })
     }

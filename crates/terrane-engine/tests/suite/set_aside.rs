@@ -13,7 +13,7 @@ use terrane_journal::ASIDE_FILES_MAX;
 use terrane_levels::Manifest;
 
 use crate::behind::{aside, damage, died_with, journal, keys};
-use crate::repair::repaired;
+use crate::repair::{manifest_of, repaired};
 use crate::support::gate::GateDisk;
 use crate::support::{DIR, open, request, small_options};
 
@@ -160,12 +160,13 @@ fn a_device_without_space_does_not_keep_an_opening_from_going_on() {
 fn a_file_that_does_not_fit_leaves_no_part_of_it() {
     let disk = died_with(6, b"value");
     damage(&disk, b"j002");
-    for (failure, is_opened) in [(Failure::Full, true), (Failure::Broken, false)] {
+    let full = [Call::Create, Call::Write, Call::Rename].map(|call| (call, Failure::Full, true));
+    for (call, failure, is_opened) in full.into_iter().chain([(Call::Write, Failure::Broken, false)]) {
         let disk = disk.kill();
         let faulty = FaultyDisk::new(Arc::new(disk.clone()));
-        faulty.fail(Fault::new(Call::Write, failure).on(".cut"));
+        faulty.fail(Fault::new(call, failure).on(".cut"));
         let opened = open(faulty, &small_options());
-        assert_eq!(opened.is_ok(), is_opened);
+        assert_eq!(opened.is_ok(), is_opened, "{call:?}");
         let Ok(engine) = opened else {
             // The next opening removes the part and makes the file.
             open(disk.clone(), &small_options()).unwrap().close().unwrap();
@@ -178,6 +179,24 @@ fn a_file_that_does_not_fit_leaves_no_part_of_it() {
         assert!(names.iter().all(|name| !name.contains("cut")), "{names:?}");
         engine.close().unwrap();
     }
+}
+
+/// The segments between those before the break and those behind it are given up: that is no gap.
+#[test]
+fn without_a_manifest_the_records_before_and_behind_the_break_are_found() {
+    let disk = died_with(200, &[7; 1500]);
+    damage(&disk, b"j010");
+    let engine = open(disk.clone(), &small_options()).unwrap();
+    engine.put(ID, b"late", b"value", true).unwrap();
+    let dead = disk.kill();
+    engine.close().unwrap();
+    assert!(aside(&dead).len() > 3);
+    dead.remove(&manifest_of(&dead)).unwrap();
+    dead.remove(&Path::new(DIR).join("CURRENT")).unwrap();
+    let (report, found) = repaired(&dead, "without a manifest");
+    let found = keys_of(&found["default"]);
+    let expected = (1..=200).filter(|number| *number != 10).map(|number| format!("j{number:03}"));
+    assert_eq!(found, expected.chain(["late".to_owned()]).collect::<Vec<_>>(), "{report:#?}");
 }
 
 #[test]

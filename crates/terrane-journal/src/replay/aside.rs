@@ -1,8 +1,9 @@
 //! Files with the sound groups behind the end of the journal.
 //!
 //! The file `ID-LAST.cut` in the directory of segments has the header of the segment and, at the same
-//! offsets, its bytes from the first sound group behind the break to the last one. Only repair reads it, and
-//! only the user removes it. Its name says the last commit that counts, so there is one of a segment at most:
+//! offsets, its bytes from the first sound group behind the break to the last one. Repair
+//! alone reads its records. It stays until the user removes it, unless the opening that made it died. Its
+//! name says the last commit that counts, so there is one of a segment at most:
 //!
 //! 1. the bytes are copied to a name that is no such file's yet, and synced
 //! 2. the file gets its name; one that an opening left which died before its edit goes, unless it has more
@@ -161,13 +162,22 @@ impl<'a> Room<'a> {
         }
         let pending = self.dir.join(pending_aside_name(behind.spec.id));
         match copy(self.disk, &self.dir.join(file_name(behind.spec.file)), &pending, behind) {
-            Err(error) if error.kind() == Kind::Full => {
-                self.disk.remove(&pending)?;
-                Ok(Outcome::Lost(NO_SPACE))
-            }
+            Err(error) if error.kind() == Kind::Full => self.give_up(&pending),
             Err(error) => Err(error),
-            Ok(()) => self.disk.rename(&pending, to).map(|()| Outcome::SetAside),
+            Ok(()) => match self.disk.rename(&pending, to) {
+                Err(error) if error.kind() == Kind::Full => self.give_up(&pending),
+                renamed => renamed.map(|()| Outcome::SetAside),
+            },
         }
+    }
+
+    /// Removes what there is of a file for which the device has no space.
+    fn give_up(&self, pending: &Path) -> Result<Outcome> {
+        debug_assert!(aside_numbers(&pending.to_string_lossy()).is_none(), "a whole file stays");
+        if self.disk.exists(pending)? {
+            self.disk.remove(pending)?;
+        }
+        Ok(Outcome::Lost(NO_SPACE))
     }
 }
 

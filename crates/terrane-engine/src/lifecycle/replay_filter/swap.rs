@@ -67,9 +67,9 @@ impl Recovery<'_> {
         let rewritten =
             rewrite(&**self.disk, self.dir, &all, &settings, &*self.env.spawn, names, &mut asking)?;
         let at_dir = |error: Error| error.at(self.dir.display().to_string(), 0);
-        self.manifest.check_reached(rewritten.edit).map_err(at_dir).inspect_err(|_| {
-            discard(&**self.disk, self.dir, rewritten.written.iter().map(|written| written.spec.file));
-        })?;
+        let discard_new =
+            || discard(&**self.disk, self.dir, rewritten.written.iter().map(|written| written.spec.file));
+        self.manifest.check_reached(rewritten.edit).map_err(at_dir).inspect_err(|_| discard_new())?;
         if rewritten.written.is_empty() {
             return Ok(None);
         }
@@ -89,7 +89,7 @@ impl Recovery<'_> {
         if asking.has_stopped() {
             self.leave_behind(&rewritten.behind, last_seq);
         } else {
-            self.keep_behind(&rewritten.behind, last_seq)?;
+            self.keep_behind(&rewritten.behind, last_seq).inspect_err(|_| discard_new())?;
         }
         self.manifest.append(&Edit { ops })?;
         let state = State::clone(&self.manifest.state());
