@@ -10,8 +10,17 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::tree::Tree;
 
-/// The schedules of the whole engine.
-const SCHEDULES: &str = "crates/terrane-sim/tests/schedules.rs";
+/// Programs with sizes that [`crate::sizes`] makes smaller; those on shuttle are a step of their own.
+const SOAKED: &[(&str, &str)] = &[
+    ("terrane-sim", "suite"),
+    ("terrane-sim", "schedules"),
+    ("terrane-fuzz", "smoke"),
+    ("terrane-engine", "suite"),
+    ("terrane-journal", "suite"),
+    ("terrane-compaction", "suite"),
+    ("terrane-remote", "suite"),
+    ("terrane-cli", "suite"),
+];
 
 /// How `cargo xtask test` runs a step.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -35,17 +44,25 @@ pub struct Step {
     pub limit: Duration,
     /// How it runs among the steps of [`crate::test`].
     pub way: Way,
+    /// Which of the programs that are built run, by package and target; all if there are none.
+    pub only: &'static [(&'static str, &'static str)],
 }
 
 impl Step {
     fn new(title: &'static str, minutes: u64, arguments: &str) -> Step {
         let arguments = arguments.split_whitespace().map(str::to_owned).collect();
         let limit = Duration::from_secs(60 * minutes);
-        Step { title, arguments, variables: Vec::new(), limit, way: Way::Programs }
+        Step { title, arguments, variables: Vec::new(), limit, way: Way::Programs, only: &[] }
     }
 
     fn command(title: &'static str, minutes: u64, arguments: &str, build: Vec<String>) -> Step {
         Step { way: Way::Command(build), ..Step::new(title, minutes, arguments) }
+    }
+
+    /// Whether a program that was built for it runs.
+    #[must_use]
+    pub fn runs(&self, package: &str, target: &str) -> bool {
+        self.only.is_empty() || self.only.contains(&(package, target))
     }
 }
 
@@ -174,14 +191,11 @@ fn shuttle_step(tree: &Tree, minutes: u64) -> Option<Step> {
 /// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
 #[must_use]
 pub fn soak_steps(tree: &Tree) -> Vec<Step> {
-    let crates = ["sim", "fuzz", "engine", "compaction", "cli"].map(|name| format!("-p terrane-{name}"));
-    let arguments = format!("test {} --test suite --test smoke", crates.join(" "));
-    let mut steps = vec![Step::new("simulation, fuzz smoke, loads and kills", 240, &arguments)];
+    // The build of [`test_steps`], so that a soak of a tree that was tested builds nothing.
+    let arguments = format!("test {WORKSPACE},{FEATURES} --tests");
+    let programs = Step::new("simulation, fuzz smoke, loads and kills", 240, &arguments);
+    let mut steps = vec![Step { only: SOAKED, ..programs }];
     steps.extend(shuttle_step(tree, 240));
-    if tree.get(SCHEDULES).is_some() {
-        let arguments = format!("test {WORKSPACE},{FEATURES} --test schedules");
-        steps.push(Step::new("schedules of the whole engine", 240, &arguments));
-    }
     steps
 }
 

@@ -158,7 +158,8 @@ fn build(
     let jobs = match &step.way {
         Way::Programs => {
             let job = |program: &Program| job_of(program, number, step, (cargo, own), (&variables, sizes));
-            built.iter().map(job).collect()
+            let runs = |program: &&Program| step.runs(&program.package, &program.target);
+            built.iter().filter(runs).map(job).collect()
         }
         Way::Command(_) => vec![Job {
             step: number,

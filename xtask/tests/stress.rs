@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use xtask::child;
 use xtask::outcome::{Outcome, failed_tests, listed_tests, unfinished_tests};
 use xtask::programs::build_until;
@@ -257,16 +258,15 @@ fn script(folder: &Path, name: &str, text: &str) -> Program {
     program(name, &path)
 }
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+/// A folder that no other run of these tests has.
+fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 #[test]
 fn nothing_outlives_a_run() {
-    let (_alone, folder) = (alone(), folder("outlives"));
+    let (_alone, folder) = (alone(), folder());
+    let folder = folder.path();
     let (output, pipe) = (folder.join("output.txt"), folder.join("pipe"));
     assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (ending, expected) in [
@@ -285,9 +285,9 @@ fn nothing_outlives_a_run() {
             lines.count()
         });
         let text = format!("exec 3>{}\necho begun >&3\nsleep 100000 &\n{ending}", pipe.display());
-        let plan = Plan::new(vec![script(&folder, "program", &text)], 1, true);
+        let plan = Plan::new(vec![script(folder, "program", &text)], 1, true);
         let outcome =
-            child::run(&mut plan.run(0).command(&folder), &output, Duration::from_secs(3600), &is_over)
+            child::run(&mut plan.run(0).command(folder), &output, Duration::from_secs(3600), &is_over)
                 .unwrap();
         assert_eq!(outcome, expected, "{ending}");
         assert_eq!(reader.join().unwrap(), 0, "{ending}");
@@ -296,11 +296,12 @@ fn nothing_outlives_a_run() {
 
 #[test]
 fn a_run_at_its_limit_hangs_and_its_threads_are_listed() {
-    let (_alone, folder) = (alone(), folder("limit"));
-    let plan = Plan::new(vec![script(&folder, "program", "sleep 100000")], 1, true);
+    let (_alone, folder) = (alone(), folder());
+    let folder = folder.path();
+    let plan = Plan::new(vec![script(folder, "program", "sleep 100000")], 1, true);
     let output = folder.join("output.txt");
     let outcome =
-        child::run(&mut plan.run(0).command(&folder), &output, Duration::ZERO, &AtomicBool::new(false));
+        child::run(&mut plan.run(0).command(folder), &output, Duration::ZERO, &AtomicBool::new(false));
     assert_eq!(outcome.unwrap(), Outcome::Hung);
     let threads = std::fs::read_to_string(folder.join("output.threads.txt")).unwrap();
     assert!(threads.contains("State:"), "{threads}");
@@ -320,9 +321,10 @@ fn a_build_that_is_ended_by_a_signal_leaves_nothing() {
 
 #[test]
 fn the_first_failure_ends_it_unless_it_goes_on() {
-    let (_alone, folder) = (alone(), folder("drive"));
-    let passing = script(&folder, "passing", "test $PROPTEST_MAX_SHRINK_ITERS = 0 && mkdir $TMPDIR/left");
-    let failing = script(&folder, "failing", "echo; echo failures:; echo '    one'; exit 1");
+    let (_alone, folder) = (alone(), folder());
+    let folder = folder.path();
+    let passing = script(folder, "passing", "test $PROPTEST_MAX_SHRINK_ITERS = 0 && mkdir $TMPDIR/left");
+    let failing = script(folder, "failing", "echo; echo failures:; echo '    one'; exit 1");
     let settings = Settings { time: Duration::from_secs(600), loops: Some(2), ..Settings::default() };
     let plan = Plan::new(vec![passing.clone(), failing], 1, true);
     let output = folder.join("output");
@@ -345,8 +347,9 @@ fn the_first_failure_ends_it_unless_it_goes_on() {
 
 #[test]
 fn a_program_without_a_run_is_an_error() {
-    let (_alone, folder) = (alone(), folder("short"));
-    let programs: Vec<Program> = ["a", "b", "c"].map(|name| script(&folder, name, "exit 0")).into();
+    let (_alone, folder) = (alone(), folder());
+    let folder = folder.path();
+    let programs: Vec<Program> = ["a", "b", "c"].map(|name| script(folder, name, "exit 0")).into();
     let output = folder.join("output");
     let settings = Settings { time: Duration::ZERO, loops: Some(2), ..Settings::default() };
     let plan = Plan::new(programs.clone(), 1, true);
@@ -386,11 +389,12 @@ fn runs_of_parts_are_counted_by_part() {
 
 #[test]
 fn ignored_tests_are_no_tests_of_a_program() {
-    let (_alone, folder) = (alone(), folder("ignored"));
+    let (_alone, folder) = (alone(), folder());
+    let folder = folder.path();
     let text =
         "case $* in --list) echo 'one: test'; echo 'two: test';; '--list --ignored') echo 'two: test';; esac";
-    let program = script(&folder, "program", text);
-    assert_eq!(tests_of(&program.path, &folder).unwrap(), ["one"]);
-    let program = script(&folder, "refuses", "exit 3");
-    assert!(tests_of(&program.path, &folder).unwrap_err().contains("exit status: 3"));
+    let program = script(folder, "program", text);
+    assert_eq!(tests_of(&program.path, folder).unwrap(), ["one"]);
+    let program = script(folder, "refuses", "exit 3");
+    assert!(tests_of(&program.path, folder).unwrap_err().contains("exit status: 3"));
 }

@@ -1,10 +1,11 @@
 //! Test programs beside each other: what cargo says of them, what they print, and what the table says.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "tests, which run programs of their own")]
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use tempfile::TempDir;
 use xtask::outcome::{Counts, Outcome, counts, not_run, without_successes};
 use xtask::programs::{path_of, programs_in};
 use xtask::report::{Row, elsewhere, table};
@@ -69,11 +70,9 @@ fn output_is_counted() {
     assert_eq!(counts("Testing put\nSuccess\n\nxtask: 5 of 6 planted bugs caught\n").passed, 6);
 }
 
-fn folder(name: &str) -> PathBuf {
-    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("runner").join(name);
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).unwrap();
-    folder
+/// A folder that no other run of these tests has.
+fn folder() -> TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
 fn job(name: &str, script: &str, folder: &Path) -> Job {
@@ -91,9 +90,10 @@ fn job(name: &str, script: &str, folder: &Path) -> Job {
 
 #[test]
 fn a_failure_ends_no_other_job_and_output_is_whole() {
-    let folder = folder("failure");
+    let folder = folder();
+    let folder = folder.path();
     let jobs = ["echo $NUMBER; exit 3", "echo one; echo two >&2", "pwd"];
-    let jobs = jobs.iter().enumerate().map(|(n, script)| job(&format!("job {n}"), script, &folder)).collect();
+    let jobs = jobs.iter().enumerate().map(|(n, script)| job(&format!("job {n}"), script, folder)).collect();
     let mut told = 0;
     let output = folder.join("output");
     let done = runner::run(jobs, 2, &output, &AtomicBool::new(false), |_| told += 1).unwrap();
@@ -107,21 +107,23 @@ fn a_failure_ends_no_other_job_and_output_is_whole() {
 /// Each of two jobs waits for the other: one after the other they would wait for ever.
 #[test]
 fn jobs_run_beside_each_other() {
-    let folder = folder("beside");
+    let folder = folder();
+    let folder = folder.path();
     let meet = |own: &str, other: &str| {
         format!("mkfifo {own} 2>/dev/null; mkfifo {other} 2>/dev/null; echo > {own} & cat {other}; wait")
     };
-    let jobs = vec![job("a", &meet("x", "y"), &folder), job("b", &meet("y", "x"), &folder)];
+    let jobs = vec![job("a", &meet("x", "y"), folder), job("b", &meet("y", "x"), folder)];
     let done = runner::run(jobs, 2, &folder.join("output"), &AtomicBool::new(false), |_| ()).unwrap();
     assert!(done.iter().all(|done| done.outcome == Outcome::Passed), "{done:?}");
 }
 
 #[test]
 fn a_signal_ends_what_runs_and_starts_nothing() {
-    let folder = folder("signal");
+    let folder = folder();
+    let folder = folder.path();
     let is_over = AtomicBool::new(false);
     let jobs = ["exit 0", "sleep 100000", "sleep 100000"];
-    let jobs = jobs.iter().enumerate().map(|(n, script)| job(&format!("job {n}"), script, &folder)).collect();
+    let jobs = jobs.iter().enumerate().map(|(n, script)| job(&format!("job {n}"), script, folder)).collect();
     let done = runner::run(jobs, 1, &folder.join("output"), &is_over, |_| {
         is_over.store(true, Ordering::Relaxed);
     });

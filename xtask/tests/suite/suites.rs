@@ -32,10 +32,10 @@ fn the_suites_find_explorations_and_benches() {
             "xtask planted --sample".to_owned(),
         ]
     );
-    assert_eq!(
-        commands(&suites::soak_steps(&tree))[1..],
-        [shuttle, format!("test {of_all},{both} --test schedules")]
-    );
+    let soak = suites::soak_steps(&tree);
+    assert_eq!(commands(&soak), [format!("test {of_all},{both} --tests"), shuttle], "no other build");
+    assert!(soak[0].runs("terrane-sim", "schedules") && !soak[0].runs("terrane-base", "suite"));
+    assert!(soak[1].runs("high", "shuttle"), "a step without a list runs all");
     assert_eq!(
         commands(&suites::bench_steps(&tree)),
         ["test --workspace --bench ring --bench tree -- --test"]
