@@ -43,16 +43,20 @@ impl Sizes {
         };
         let sizes: &[(&str, &str)] = match (self, package) {
             (Sizes::Full(_), _) => &[],
-            (Sizes::Quick(_), "terrane-sim") => {
-                &[("TERRANE_SIM_SEEDS", "120"), ("TERRANE_SIM_HISTORIES", "4"), STEPS]
-            }
+            (Sizes::Quick(_), "terrane-sim") => &[
+                ("TERRANE_SIM_SEEDS", "80"),
+                ("TERRANE_SIM_HISTORIES", "2"),
+                ("TERRANE_SIM_COURSES", "1"),
+                ("TERRANE_SCHEDULES_HISTORIES", "10"),
+                STEPS,
+            ],
             (Sizes::Quick(_), "terrane-engine") if !is_explored => {
                 &[("TERRANE_CONCURRENT_BATCHES", "500"), ("TERRANE_POWER_HISTORIES", "10")]
             }
             (Sizes::Quick(_), "terrane-journal") if !is_explored => &[("TERRANE_PM_PART", "1")],
             // Each call fails once, in one of three ways.
             (Sizes::Quick(_), "terrane-remote") => &[("TERRANE_CALLS_PART", "3")],
-            (Sizes::Quick(_), "terrane-cli") => &[("TERRANE_KILLS", "5")],
+            (Sizes::Quick(_), "terrane-cli") => &[("TERRANE_KILLS", "3")],
             (Sizes::Quick(_), "terrane-compaction") if !is_explored => &[("TERRANE_PARTS_SEEDS", "4")],
             (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "500")],
             (Sizes::Quick(_), _) => &[],

@@ -168,13 +168,13 @@ fn a_commit_decides_where_explorations_begin() {
     };
     assert_eq!(set(Sizes::Quick(7), "terrane-fuzz", false), ["TERRANE_FUZZ_SEED=7"]);
     assert_eq!(set(Sizes::Quick(7), "terrane-engine", true), ["TERRANE_SCHEDULES=500"]);
-    assert_eq!(set(Sizes::Quick(7), "terrane-cli", false), ["TERRANE_KILLS=5"]);
+    assert_eq!(set(Sizes::Quick(7), "terrane-cli", false), ["TERRANE_KILLS=3"]);
     assert!(set(Sizes::Quick(7), "terrane-table", false).is_empty());
     assert!(set(Sizes::Full(7), "terrane-engine", true).is_empty());
     let full = set(Sizes::Full(7), "terrane-sim", false);
     assert_eq!(full, ["TERRANE_SIM_START=7", "TERRANE_SCHEDULES_START=7"]);
     let quick = set(Sizes::Quick(7), "terrane-sim", false);
-    for size in ["TERRANE_SIM_SEEDS=120", "TERRANE_SIM_HISTORIES=4"] {
+    for size in ["TERRANE_SIM_SEEDS=80", "TERRANE_SIM_HISTORIES=2"] {
         assert!(quick.contains(&size.to_owned()), "{quick:?}");
     }
 }

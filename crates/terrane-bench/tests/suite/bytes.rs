@@ -63,7 +63,7 @@ fn hashed_keys_are_sixteen_hexadecimal_digits() {
 
 #[test]
 fn keys_are_unique_and_in_order_unless_hashed() {
-    const COUNT: u64 = 60_000;
+    const COUNT: u64 = 12_000;
     for data in every_form(COUNT) {
         let keys = Keys::new(&data);
         let mut written: Vec<Vec<u8>> = (0..COUNT).map(|number| key(&keys, number)).collect();
@@ -88,7 +88,7 @@ fn hashed_keys_spread_evenly() {
 
 #[test]
 fn missing_keys_never_exist_and_lie_inside_their_table() {
-    const COUNT: u64 = 6_000;
+    const COUNT: u64 = 1_500;
     for data in every_form(COUNT) {
         let keys = Keys::new(&data);
         // Ten times the loaded keys, since inserts go on above them.

@@ -124,7 +124,7 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
     let read_all = || {
         for number in (0..rows).map(|number| number * 7919 % rows) {
             assert_eq!(db.get(number.to_be_bytes()).unwrap().unwrap().len(), 1000);
-            if number % 16 == 0 {
+            if number % 64 == 0 {
                 look();
             }
         }
@@ -141,7 +141,7 @@ fn memory_moves_between_readers_and_writers_under_the_ceiling() {
             let mut least = u64::MAX;
             for number in 0..rows {
                 db.put(number.to_be_bytes(), value).unwrap();
-                if number % 8 == 0 {
+                if number % 32 == 0 {
                     let stats = look();
                     least = least.min(stats.cache_bytes);
                 }

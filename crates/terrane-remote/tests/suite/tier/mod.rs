@@ -135,7 +135,7 @@ fn random_load_keeps_the_bound_and_never_answers_wrongly() {
     let mut tier = open(&disk, BYTES);
     let (mut hits, mut restarts) = (0, 0);
     let len = |number: u32| 1 + (number as usize * 77_777) % 500_000;
-    for _ in 0..3000 {
+    for _ in 0..1500 {
         let number = 1 + rng.below(60) as u32;
         let len = len(number);
         match rng.below(20) {
@@ -178,7 +178,7 @@ fn readers_beside_the_writer_see_whole_frames_only() {
             let tier = &tier;
             scope.spawn(move || {
                 let mut rng = Rng::new(reader);
-                for _ in 0..3000 {
+                for _ in 0..1500 {
                     let number = 1 + rng.below(20) as u32;
                     if let Some(found) = get(tier, number, 5..650_000) {
                         assert!(found == pattern(650_000, number.into())[5..], "object {number}");
