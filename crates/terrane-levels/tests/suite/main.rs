@@ -8,6 +8,7 @@ mod common;
 mod conformance;
 mod current;
 mod damage;
+mod decay;
 mod faults;
 mod flushed_all;
 mod golden;
