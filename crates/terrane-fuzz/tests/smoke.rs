@@ -8,6 +8,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
+use terrane_fuzz::elsewhere::{object_seeds, read_chained};
 use terrane_fuzz::mutate::mutated;
 use terrane_fuzz::{corpus, find};
 
@@ -73,5 +74,15 @@ fn every_target_is_complete() {
                 target.name
             );
         }
+    }
+}
+
+/// A seed that is refused at its first edit leads a fuzzer nowhere.
+#[test]
+fn seeds_of_objects_are_manifests_that_are_read() {
+    // "raw" has whole objects, and not payloads.
+    for (name, seed) in object_seeds().into_iter().filter(|(name, _)| name != "raw") {
+        let state = read_chained(&seed).unwrap_or_else(|why| panic!("the seed {name:?} is refused: {why}"));
+        assert!(state.is_some(), "the seed {name:?} has a state");
     }
 }
