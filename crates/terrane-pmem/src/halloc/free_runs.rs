@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+/// Chunks of a region that are free.
 #[derive(Debug, Default)]
-pub(super) struct FreeRuns {
+pub struct FreeRuns {
     /// Length of each run by its first chunk.
     by_place: BTreeMap<u32, u32>,
     /// Length and first chunk.
@@ -15,12 +16,16 @@ pub(super) struct FreeRuns {
 
 impl FreeRuns {
     /// Number of free chunks.
-    pub(super) fn count(&self) -> u32 {
+    #[must_use]
+    pub fn count(&self) -> u32 {
         self.count
     }
 
     /// Takes adjacent chunks out of the shortest run that has as many; returns the first of them.
-    pub(super) fn take(&mut self, chunks: u32) -> Option<u32> {
+    ///
+    /// # Panics
+    /// If `chunks` is 0.
+    pub fn take(&mut self, chunks: u32) -> Option<u32> {
         assert!(chunks > 0, "a zone has at least one chunk");
         let (length, first) = *self.by_length.range((chunks, 0)..).next()?;
         self.remove(first, length);
@@ -32,7 +37,10 @@ impl FreeRuns {
     }
 
     /// Adds chunks that became free.
-    pub(super) fn insert(&mut self, first: u32, chunks: u32) {
+    ///
+    /// # Panics
+    /// If one of them is free.
+    pub fn insert(&mut self, first: u32, chunks: u32) {
         let (mut start, mut end) = (first, first + chunks);
         if let Some((&before, &length)) = self.by_place.range(..first).next_back() {
             assert!(before + length <= first, "chunk {first} became free twice");
@@ -60,34 +68,5 @@ impl FreeRuns {
     fn remove(&mut self, first: u32, length: u32) {
         let known = self.by_place.remove(&first) == Some(length) && self.by_length.remove(&(length, first));
         assert!(known, "the maps of free runs differ at chunk {first}");
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn runs_that_touch_become_one() {
-        let mut free = FreeRuns::default();
-        free.insert(0, 10);
-        let taken: Vec<_> = (0..10).map(|_| free.take(1)).collect();
-        assert_eq!(taken, (0..10).map(Some).collect::<Vec<_>>());
-        assert_eq!((free.take(1), free.count()), (None, 0));
-        for chunk in [3, 5, 4, 9, 0] {
-            free.insert(chunk, 1);
-        }
-        assert_eq!(free.count(), 5);
-        assert_eq!(free.take(2), Some(3), "of 3 to 5");
-        assert_eq!(free.take(1), Some(0), "the shortest run with the smallest place");
-        assert_eq!(free.take(2), None, "5 and 9 are not adjacent");
-    }
-
-    #[test]
-    #[should_panic(expected = "became free twice")]
-    fn a_chunk_cannot_become_free_twice() {
-        let mut free = FreeRuns::default();
-        free.insert(2, 4);
-        free.insert(1, 2);
     }
 }

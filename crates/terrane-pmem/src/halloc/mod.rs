@@ -42,7 +42,7 @@ use terrane_format::pmem_region::{
     Class, Geometry, HEADER_BYTES, OwnerWord, SUPERBLOCK_BYTES, Superblock, root_at,
 };
 
-use free_runs::FreeRuns;
+pub use free_runs::FreeRuns;
 pub use objects::Object;
 use objects::ObjectPool;
 pub use recover::Recovered;

@@ -6,6 +6,7 @@ mod support;
 
 mod crash;
 mod emulated;
+mod free_runs;
 mod hostile;
 mod litmus;
 mod model;
