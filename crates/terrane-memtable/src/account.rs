@@ -60,7 +60,7 @@ impl IndexMemory {
 
 /// The memory of one index.
 #[derive(Debug)]
-pub(crate) struct Account {
+pub struct Account {
     /// Bytes, and [`LEFT`].
     noted: AtomicU64,
     sum: Option<Arc<IndexMemory>>,
@@ -70,13 +70,14 @@ pub(crate) struct Account {
 
 impl Account {
     /// An account in `sum`, or in none.
-    pub(crate) fn new(sum: Option<Arc<IndexMemory>>) -> Account {
+    #[must_use]
+    pub fn new(sum: Option<Arc<IndexMemory>>) -> Account {
         let noted = AtomicU64::new(if sum.is_some() { 0 } else { LEFT });
         Account { noted, sum, held: AtomicU64::new(0) }
     }
 
     /// Notes memory that was taken.
-    pub(crate) fn take(&self, bytes: u64) {
+    pub fn take(&self, bytes: u64) {
         assert!(bytes < LEFT, "{bytes} bytes of one index");
         let Some(sum) = &self.sum else {
             self.noted.fetch_add(bytes, Ordering::Relaxed);
@@ -90,7 +91,7 @@ impl Account {
     }
 
     /// Takes the account out of the sum, and counts it as held. Only the first call does.
-    pub(crate) fn leave(&self) {
+    pub fn leave(&self) {
         let noted = self.noted.fetch_or(LEFT, Ordering::AcqRel);
         if let Some(sum) = self.sum.as_ref().filter(|_| noted & LEFT == 0) {
             sum.held.fetch_add(noted, Ordering::Relaxed);
@@ -103,7 +104,8 @@ impl Account {
 
     /// Bytes noted.
     #[inline]
-    pub(crate) fn bytes(&self) -> u64 {
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
         self.noted.load(Ordering::Relaxed) & !LEFT
     }
 }
@@ -113,68 +115,6 @@ impl Drop for Account {
         self.leave();
         if let Some(sum) = &self.sum {
             sum.let_go(self.held.load(Ordering::Relaxed));
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_sum_is_that_of_the_accounts_in_it() {
-        let sum = Arc::new(IndexMemory::default());
-        let [one, two] = [(), ()].map(|()| Account::new(Some(sum.clone())));
-        one.take(5);
-        two.take(7);
-        assert_eq!((one.bytes(), two.bytes(), sum.bytes()), (5, 7, 12));
-        one.leave();
-        one.leave();
-        assert_eq!((one.bytes(), sum.bytes()), (5, 7), "it leaves once");
-        one.take(3);
-        assert_eq!((one.bytes(), sum.bytes()), (8, 7));
-        let alone = Account::new(None);
-        alone.take(9);
-        alone.leave();
-        assert_eq!((alone.bytes(), sum.bytes()), (9, 7));
-        two.leave();
-        assert_eq!(sum.bytes(), 0);
-    }
-
-    #[test]
-    fn an_index_that_left_is_held_until_it_is_dropped() {
-        let sum = Arc::new(IndexMemory::default());
-        let [one, two] = [5, 7].map(|bytes| {
-            let account = Account::new(Some(sum.clone()));
-            account.take(bytes);
-            account
-        });
-        assert_eq!((sum.bytes(), sum.held_bytes()), (12, 0));
-        one.leave();
-        one.take(100);
-        assert_eq!((sum.bytes(), sum.held_bytes()), (7, 5), "what came later is in the account only");
-        drop(two);
-        assert_eq!((sum.bytes(), sum.held_bytes()), (0, 5), "it went with its table");
-        drop(one);
-        assert_eq!((sum.bytes(), sum.held_bytes()), (0, 0));
-    }
-
-    #[test]
-    fn a_dropped_account_leaves_no_bytes_in_the_sum() {
-        const PIECES: u64 = if cfg!(miri) { 50 } else { 5000 };
-        let sum = Arc::new(IndexMemory::default());
-        for _ in 0..4 {
-            let account = Account::new(Some(sum.clone()));
-            std::thread::scope(|threads| {
-                for _ in 0..2 {
-                    threads.spawn(|| (0..PIECES).for_each(|bytes| account.take(bytes)));
-                }
-                threads.spawn(|| account.leave());
-            });
-            assert_eq!(account.bytes(), PIECES * (PIECES - 1));
-            assert_eq!(sum.bytes(), 0);
-            drop(account);
-            assert_eq!(sum.held_bytes(), 0);
         }
     }
 }

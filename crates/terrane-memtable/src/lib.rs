@@ -7,8 +7,9 @@
 //! * [`Memtable`]: one concurrent adaptive radix tree. Readers are wait-free, writers lock single nodes.
 //! * [`MemtableCursor`]: walks every version in internal order, both ways, while writers continue.
 //! * [`GlobalIndex`]: the same tree as a generation into which frozen memtables are merged by pointer.
+//! * [`account`]: the memory of all indexes of a database together.
 //!
-//! Modules, lowest first: `account` (memory of indexes), `arena` (memory of a tree), `record` (pointer to an
+//! Modules, lowest first: `account`, `arena` (memory of a tree), `record` (pointer to an
 //! encoded record), `version` (the versions of a key), `node` (inner nodes), `segments` (the segments that a
 //! memtable points to), `tree` (insert and find), `list` (the same for keys that a comparator orders),
 //! `ahead` (prefetching for walks), `walk` (ordered iteration), `measure` (entries and bytes of a range),
@@ -16,7 +17,7 @@
 //! are hidden). `unsafe` code is in `arena`, `record`, `version` and `node`, each with its rules at the top;
 //! the other modules only call them under these rules.
 
-mod account;
+pub mod account;
 mod ahead;
 mod arena;
 mod cursor;

@@ -2,6 +2,7 @@
 //! running them. What counts for a whole process, or needs a feature, is a program of its own beside it.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod account;
 mod empty;
 mod filter;
 mod global;
