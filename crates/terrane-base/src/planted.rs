@@ -181,7 +181,7 @@ bugs! {
     ReadOtherValue: "separated values: reads", "a pointer is followed to the newest version of its key in the value table", "terrane suite separated::an_older_version";
     TrustPosition: "separated values: reads", "the entry at the position that a pointer says is taken without a look at its key", "terrane-format suite pointers::a_position_is_a_hint";
     CollectTooYoung: "separated values: which are collected", "the age of a value table does not count where values are collected", "terrane-compaction suite values::twenty_times";
-    ForgetValueDebt: "separated values: which are collected", "values above the ceiling of space do not slow the writers of the table", "terrane-compaction terrane_compaction values_above_the_ceiling";
+    ForgetValueDebt: "separated values: which are collected", "values above the ceiling of space do not slow the writers of the table", "terrane-compaction suite values_above_the_ceiling";
     RunsHideNothing: "separated values: which are collected", "overflow runs wait until they are many, however many values they hide", "terrane-compaction suite values::values_that_runs_hide";
     MendNothing: "separated values: scan-triggered merge", "a job leaves the values of a marked range where they are", "terrane-compaction suite values::only_the_ranges_that_scans_marked";
     SeparateForgetsExpiry: "separated values: time to live", "a value that is separated no longer expires", "terrane suite time_to_live::separated::separated_values";

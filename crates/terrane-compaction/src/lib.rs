@@ -7,12 +7,15 @@
 //! * [`shape`], [`limits`], [`score`], [`claims`], [`mod@pick`]: pure functions from the shape of a table to
 //!   a [`JobSpec`] or nothing. [`adapt`]: from the use of a table to the goal for its shape.
 //! * [`job`]: jobs and results as plain values. [`control`]: progress, pause, cancel, rate.
-//! * [`compactor`]: runs jobs. [`versions`]: which versions of a key survive.
+//! * [`compactor`]: runs jobs. [`versions`]: which versions of a key survive. [`fragments`]: range deletes
+//!   that do not overlap. [`chunks`]: how much the inputs of a merge read at once.
 
 pub mod adapt;
+pub mod chunks;
 pub mod claims;
 pub mod compactor;
 pub mod control;
+pub mod fragments;
 pub mod job;
 pub mod limits;
 mod merge;

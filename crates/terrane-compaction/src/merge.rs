@@ -41,6 +41,7 @@ use terrane_format::manifest;
 use terrane_format::range_deletes::Fragment;
 use terrane_storage::Store;
 
+use crate::chunks::chunk_bytes_of;
 use crate::compactor::ExtentSource;
 use crate::control::JobControl;
 use crate::job::{JobResult, JobSpec, Removed};
@@ -50,7 +51,7 @@ pub(crate) use parts::Publish;
 use ranges::Ranges;
 use reuse::Reuse;
 use sink::Sink;
-use source::{MemorySource, RunSource, Source, SourceState, chunk_bytes_of};
+use source::{MemorySource, RunSource, Source, SourceState};
 use values::Values;
 pub(crate) use values::no_numbers;
 

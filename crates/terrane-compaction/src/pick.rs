@@ -40,14 +40,13 @@ use crate::limits::Limits;
 use crate::score::{Targets, score_milli};
 use crate::shape::{LevelView, TableShape};
 
-#[cfg(test)]
-pub(crate) use runs::RUNS_MAX;
 use runs::THROUGH_FACTOR;
 
 pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
 pub use hot::Heats;
 pub use manual::{RangeRequest, RangeStep, pick_range};
 pub use read_heavy::{Fewer, MemoryTier, pick_fewer_runs};
+pub use runs::RUNS_MAX;
 pub use space::{space_permille, whole_space_permille};
 pub use values::{value_debt_permille, value_space_permille};
 

@@ -1,13 +1,10 @@
 //! The range deletes of a merge: which entries they hide, and which of them the output must contain.
 //!
-//! Steps: 1. the range deletes of all inputs and of memory become *fragments*: disjoint ranges of keys, each
-//! with the newest number of each stripe of snapshots (`versions.rs`), because within a stripe the newer one
-//! hides everything that an older one does;
+//! Steps: 1. the range deletes of all inputs and of memory become *fragments* (`fragments.rs`);
 //! 2. a version is dropped if a fragment has a newer number in its stripe; an extent or a block is skipped
 //!    without reading if that holds for all of its versions; 3. a number *survives* over keys that deeper
 //!    levels may hold, and where versions that it hides stay for a snapshot.
 
-use std::collections::BTreeMap;
 use std::ops::{Bound, Range};
 
 use terrane_base::{Collation, Result, SeqNo, verify};
@@ -15,6 +12,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_format::range_deletes::Fragment;
 
 use crate::compactor::ExtentSource;
+use crate::fragments::{add, fragmented};
 use crate::job::JobSpec;
 use crate::range::KeyRange;
 
@@ -167,114 +165,5 @@ fn end_of(range: &KeyRange) -> Option<Vec<u8>> {
         Bound::Included(end) => Some(range.collation.successor(end)),
         Bound::Excluded(end) => Some(end.clone()),
         Bound::Unbounded => None,
-    }
-}
-
-/// Appends a fragment, unless it is empty or has no number.
-fn add(fragments: &mut Vec<Fragment>, (start, end): (&[u8], &[u8]), seqs: &[SeqNo], collation: &Collation) {
-    if collation.le(end, start) || seqs.is_empty() {
-        return;
-    }
-    if let Some(last) = fragments.last_mut().filter(|last| last.end == start && last.seqs == seqs) {
-        end.clone_into(&mut last.end);
-        return;
-    }
-    fragments.push(Fragment { start: start.to_vec(), end: end.to_vec(), seqs: seqs.to_vec() });
-}
-
-/// Range deletes that may overlap as disjoint fragments, each with the newest number of each stripe.
-fn fragmented(pieces: &[Fragment], snapshots: &[SeqNo], collation: &Collation) -> Vec<Fragment> {
-    let mut starts: Vec<&Fragment> = pieces.iter().collect();
-    let mut ends = starts.clone();
-    collation.sort_by_key(&mut starts, |piece| &piece.start);
-    collation.sort_by_key(&mut ends, |piece| &piece.end);
-    // How many pieces over the current key have a number; below zero if a comparator contradicts itself and
-    // pieces end before they start.
-    let mut active: BTreeMap<SeqNo, isize> = BTreeMap::new();
-    let (mut started, mut ended) = (0, 0);
-    let mut fragments = Vec::new();
-    let mut from: &[u8] = &[];
-    while let Some(end) = ends.get(ended) {
-        let next_start = starts.get(started).map(|piece| piece.start.as_slice());
-        // At equal keys ends come first.
-        let starts_next = next_start.is_some_and(|start| collation.lt(start, &end.end));
-        let to = if starts_next { next_start.unwrap_or_default() } else { &end.end };
-        if collation.lt(from, to) && !active.is_empty() {
-            add(&mut fragments, (from, to), &newest_of_stripes(&active, snapshots), collation);
-        }
-        from = to;
-        let piece = if starts_next { starts[started] } else { end };
-        for seq in &piece.seqs {
-            let count = active.entry(*seq).or_default();
-            *count += if starts_next { 1 } else { -1 };
-            if *count == 0 {
-                active.remove(seq);
-            }
-        }
-        if starts_next { started += 1 } else { ended += 1 }
-    }
-    fragments
-}
-
-fn newest_of_stripes(active: &BTreeMap<SeqNo, isize>, snapshots: &[SeqNo]) -> Vec<SeqNo> {
-    let mut kept: Vec<SeqNo> = Vec::new();
-    let mut stripe = None;
-    for (seq, _) in active.iter().rev().filter(|(_, count)| **count > 0) {
-        let own = snapshots.partition_point(|snapshot| snapshot < seq);
-        if stripe.replace(own) != Some(own) {
-            kept.push(*seq);
-        }
-    }
-    debug_assert!(kept.is_sorted_by(|a, b| a > b), "the newest number comes first");
-    kept
-}
-
-#[cfg(test)]
-mod tests {
-    use std::cmp::Ordering;
-    use std::sync::Arc;
-
-    use terrane_base::{Comparator, KeyOrders};
-
-    use super::*;
-
-    /// A comparator whose answers follow no order.
-    #[derive(Debug)]
-    struct Odd;
-
-    impl Comparator for Odd {
-        fn name(&self) -> &str {
-            "odd"
-        }
-
-        fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
-            let mix = |hash: u32, byte: &u8| (hash ^ u32::from(*byte)).wrapping_mul(0x0100_0193);
-            if left.iter().chain(right).fold(0x811c_9dc5, mix) >> 7 & 1 == 0 {
-                Ordering::Less
-            } else {
-                Ordering::Greater
-            }
-        }
-    }
-
-    fn odd() -> Collation {
-        let orders = KeyOrders::new().with_comparator(Arc::new(Odd)).expect("a free name");
-        orders.collation("odd")
-    }
-
-    #[test]
-    fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
-        let key = |n: u32| [&n.to_be_bytes()[..], &[0]].concat();
-        for count in 1..400 {
-            let piece = |n: u32| Fragment {
-                start: key(n * 7919 % count),
-                end: key(n * 104_729 % count),
-                seqs: vec![SeqNo(u64::from(n % 5))],
-            };
-            let pieces: Vec<_> = (0..count).map(piece).collect();
-            let fragments = fragmented(&pieces, &[], &odd());
-            // A number without a piece would hide keys that were not deleted.
-            assert!(fragments.iter().all(|fragment| fragment.seqs.len() == 1 && fragment.seqs[0] < SeqNo(5)));
-        }
     }
 }

@@ -9,23 +9,10 @@ use terrane_format::block::{Block, BlockCursor};
 use terrane_format::extent::{ExtentMeta, Replaced};
 use terrane_format::index::{IndexBlock, IndexRow};
 use terrane_table::ExtentScanner;
-use terrane_table::scanner::CHUNK_BYTES;
 
 use crate::compactor::ExtentSource;
 use crate::job::{Input, Work};
 use crate::range::KeyRange;
-
-/// Bytes of chunks of all sources of a merge together: a picker gives it so few inputs that
-/// [`CHUNK_BYTES_MIN`] is not reached.
-const CHUNKS_BYTES_MAX: u32 = 16 << 20;
-/// A chunk that holds a block of the usual size.
-const CHUNK_BYTES_MIN: u32 = 32 << 10;
-
-/// Bytes that each of this many inputs of a merge reads at once: there may be hundreds of overflow runs.
-pub(super) fn chunk_bytes_of(inputs: usize) -> u32 {
-    let share = CHUNKS_BYTES_MAX / u32::try_from(inputs.max(1)).unwrap_or(u32::MAX);
-    share.clamp(CHUNK_BYTES_MIN, CHUNK_BYTES)
-}
 
 /// The state of a source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -374,23 +361,5 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
     /// Returns true if a part of an extent was yielded, so that the rest must be, too.
     pub(super) fn is_inside_extent(&self) -> bool {
         matches!(self, Source::Run(run) if matches!(run.state(), SourceState::Block | SourceState::Entry))
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::pick::RUNS_MAX;
-
-    #[test]
-    fn many_inputs_share_what_few_may_read_at_once() {
-        assert_eq!(chunk_bytes_of(0), CHUNK_BYTES);
-        assert_eq!(chunk_bytes_of(12), CHUNK_BYTES, "as many as there are as a rule");
-        assert!(chunk_bytes_of(300) * 300 <= CHUNKS_BYTES_MAX);
-        assert_eq!(chunk_bytes_of(usize::MAX), CHUNK_BYTES_MIN);
-        // With level 1 and the level below it.
-        let most = RUNS_MAX + 2;
-        assert!(chunk_bytes_of(most) as usize * most <= CHUNKS_BYTES_MAX as usize);
-        assert!(chunk_bytes_of(most) > CHUNK_BYTES_MIN);
     }
 }

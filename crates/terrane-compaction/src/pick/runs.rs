@@ -25,7 +25,7 @@ use crate::range::Hull;
 
 /// Most overflow runs of one job. A merge has a chunk, a block and an index of each in memory: with this
 /// many, all chunks together stay within their bound, and each still holds several blocks.
-pub(crate) const RUNS_MAX: usize = 256;
+pub const RUNS_MAX: usize = 256;
 /// Level 1 may be this many times its target before a merge of overflow runs moves it along.
 pub(super) const THROUGH_FACTOR: u64 = 2;
 /// A job that moves level 1 along may have this many times the input of others: most of it is from level 2.

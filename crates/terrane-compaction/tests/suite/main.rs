@@ -2,9 +2,12 @@
 //! running them.
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
+mod chunks;
+mod debt;
 mod divide;
 mod failure;
 mod folding;
+mod fragments;
 mod hostile;
 mod many_runs;
 mod merge;

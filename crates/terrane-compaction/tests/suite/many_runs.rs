@@ -6,12 +6,11 @@ use crate::support;
 use std::ops::Range;
 
 use support::{Row, World};
+use terrane_compaction::pick::RUNS_MAX;
 use terrane_compaction::{Claims, JobKind, JobSpec, KeyRange, RangeRequest, RangeStep, pick_range};
 use terrane_format::manifest::Place;
 
 const RUNS: u64 = 600;
-/// Most that a job takes.
-const RUNS_MAX: usize = 256;
 
 /// So many runs over the same keys, each with a few of them.
 fn runs(keys: Range<u64>) -> World {
