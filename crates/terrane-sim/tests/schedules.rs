@@ -1,8 +1,18 @@
-//! A sample of the histories of `cargo xtask schedules`: the whole engine under chosen schedules.
+//! A sample of the histories of `cargo xtask schedules`: the whole engine under chosen schedules. The modules
+//! try the parts of the explorer.
 //!
 //! Run with `cargo test -p terrane-sim --features schedule --test schedules`.
 #![cfg(feature = "schedule")]
 #![allow(clippy::unwrap_used, reason = "a test")]
+
+#[path = "schedules/arguments.rs"]
+mod arguments;
+#[path = "schedules/histories.rs"]
+mod histories;
+#[path = "schedules/programs.rs"]
+mod programs;
+#[path = "schedules/strategy.rs"]
+mod strategy;
 
 use parking_lot::Mutex;
 use terrane_sim::threads::campaign::{Campaign, Failed, replay, run};

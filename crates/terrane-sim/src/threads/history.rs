@@ -301,19 +301,3 @@ fn maintenance(kind: u64, (table, from, to): (usize, u64, u64), seed: u64) -> Op
         _ => Op::Look,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_seed_is_a_history_and_all_kinds_come_up() {
-        assert_eq!(History::of(5), History::of(5));
-        let kinds: std::collections::BTreeSet<String> = (0..400)
-            .map(History::of)
-            .flat_map(|history| history.callers.into_iter().flatten())
-            .map(|op| op.kind())
-            .collect();
-        assert_eq!(kinds.len(), 39, "{kinds:?}");
-    }
-}

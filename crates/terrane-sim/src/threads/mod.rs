@@ -2,23 +2,24 @@
 //! maintenance are threads, and at every lock, condition variable, published atomic variable and call of the
 //! device a seed chooses which of them runs next.
 //!
-//! * `controller`: one thread at a time. `strategy`: which one. `world`: clock, randomness and threads.
+//! * `controller`: one thread at a time. [`strategy`]: which one. `world`: clock, randomness and threads.
 //! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `other_ops`,
 //!   `bulk`: do it and compare every answer.
-//! * [`campaign`]: many histories under many schedules, and the repetition of one.
+//! * [`campaign`]: many histories under many schedules, and the repetition of one. [`arguments`]: those of
+//!   the command for it. [`programs`]: small programs with known faults.
 //!
 //! [`mod@crate::run`] runs background work in whole steps on the thread that waits for it. This module finds
 //! what that cannot: errors when the work of two threads meets in the middle.
 
+pub mod arguments;
 mod bulk;
 mod caller;
 pub mod campaign;
 mod controller;
 mod history;
 mod other_ops;
-mod strategy;
-#[cfg(test)]
-mod tests;
+pub mod programs;
+pub mod strategy;
 mod transactions;
 mod world;
 

@@ -12,13 +12,22 @@ use terrane_base::Rng;
 
 /// Kind of strategy, with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    /// Mean weight of the points of one turn.
-    Random { mean: u64 },
-    /// Orderings.
-    Pct { depth: u64 },
-    /// Preemptions.
-    Bounded { preemptions: u64 },
+pub enum Kind {
+    /// Random turns.
+    Random {
+        /// Mean weight of the points of one turn.
+        mean: u64,
+    },
+    /// Priorities.
+    Pct {
+        /// Orderings.
+        depth: u64,
+    },
+    /// Few preemptions.
+    Bounded {
+        /// How many at most.
+        preemptions: u64,
+    },
 }
 
 impl fmt::Display for Kind {
@@ -34,7 +43,8 @@ impl fmt::Display for Kind {
 impl Kind {
     /// The kind of the schedule with this number: the first of a history has no preemption and measures its
     /// length.
-    pub(crate) fn of_schedule(number: u64, numbers: &mut Rng) -> Kind {
+    #[must_use]
+    pub fn of_schedule(number: u64, numbers: &mut Rng) -> Kind {
         if number == 0 {
             return Kind::Bounded { preemptions: 0 };
         }
@@ -47,7 +57,8 @@ impl Kind {
 }
 
 /// A strategy under way.
-pub(crate) struct Strategy {
+#[derive(Clone, Debug)]
+pub struct Strategy {
     kind: Kind,
     numbers: Rng,
     /// Points at which the turn ends, descending.
@@ -60,7 +71,8 @@ pub(crate) struct Strategy {
 
 impl Strategy {
     /// A strategy for a program whose points have about the weight `length` together.
-    pub(crate) fn new(kind: Kind, length: u64, mut numbers: Rng) -> Strategy {
+    #[must_use]
+    pub fn new(kind: Kind, length: u64, mut numbers: Rng) -> Strategy {
         let count = match kind {
             Kind::Random { .. } => 0,
             Kind::Pct { depth } => depth.saturating_sub(1),
@@ -71,13 +83,14 @@ impl Strategy {
         Strategy { kind, numbers, changes, priorities: Vec::new(), lowest: 1 << 32 }
     }
 
-    pub(crate) fn add_thread(&mut self, id: usize) {
+    /// Adds the next thread; the first has the number 0.
+    pub fn add_thread(&mut self, id: usize) {
         debug_assert_eq!(id, self.priorities.len());
         self.priorities.push((1 << 33) + (self.numbers.next_u64() >> 1));
     }
 
     /// Weight of the points until the turn is over, at `passed`.
-    pub(crate) fn next_gap(&mut self, passed: u64) -> u64 {
+    pub fn next_gap(&mut self, passed: u64) -> u64 {
         if let Kind::Random { mean } = self.kind {
             return 1 + self.numbers.below(2 * mean);
         }
@@ -88,8 +101,8 @@ impl Strategy {
     }
 
     /// One of those that are ready, after the turn of `me`. With `gives_way` it is another one if there is
-    /// any; what blocked is not among them.
-    pub(crate) fn choose(&mut self, ready: &[usize], me: usize, gives_way: bool, passed: u64) -> usize {
+    /// any; what blocked is not among them. Requires: all of them were added.
+    pub fn choose(&mut self, ready: &[usize], me: usize, gives_way: bool, passed: u64) -> usize {
         let others: Vec<usize> = ready.iter().copied().filter(|id| *id != me).collect();
         if others.is_empty() {
             return me;
@@ -110,40 +123,5 @@ impl Strategy {
             Kind::Bounded { .. } if gives_way || is_preempted => *self.numbers.pick(&others),
             Kind::Bounded { .. } => me,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn bounded_preempts_so_often_and_no_more() {
-        let mut strategy = Strategy::new(Kind::Bounded { preemptions: 3 }, 1000, Rng::new(7));
-        (0..3).for_each(|id| strategy.add_thread(id));
-        let (mut passed, mut me, mut preemptions) = (0, 0, 0);
-        loop {
-            let gap = strategy.next_gap(passed);
-            if gap > 2000 {
-                break;
-            }
-            passed += gap;
-            let next = strategy.choose(&[0, 1, 2], me, false, passed);
-            preemptions += u64::from(next != me);
-            me = next;
-        }
-        assert!((1..=3).contains(&preemptions), "{preemptions}");
-        assert!(passed <= 1000);
-    }
-
-    #[test]
-    fn pct_runs_the_thread_of_highest_priority_and_lowers_a_thread_that_yields() {
-        let mut strategy = Strategy::new(Kind::Pct { depth: 1 }, 1000, Rng::new(9));
-        (0..3).for_each(|id| strategy.add_thread(id));
-        let first = strategy.choose(&[0, 1, 2], 0, false, 0);
-        assert_eq!(strategy.choose(&[0, 1, 2], first, false, 10), first, "it goes on");
-        let second = strategy.choose(&[0, 1, 2], first, true, 20);
-        assert_ne!(second, first);
-        assert_eq!(strategy.choose(&[0, 1, 2], second, false, 30), second);
     }
 }

@@ -1,40 +1,9 @@
 //! Small programs with known faults: the explorer finds each within a few schedules, and none where there is
 //! none. If a lock, an atomic variable or a condition variable lost its points, these fail.
 
-use std::sync::Arc;
-
-use terrane_base::Rng;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use terrane_base::sync::{Condvar, Mutex};
-
-use super::strategy::{Kind, Strategy};
-use super::world::{World, explore};
-
-const SCHEDULES: u64 = 300;
-
-/// Runs `one` and `other` beside each other, then `last`, under many schedules. Returns the first failure.
-fn first_failure<T: Send + Sync + 'static>(
-    new: fn() -> T,
-    one: fn(&T),
-    other: fn(&T),
-    last: fn(&T),
-) -> Option<String> {
-    let program = move |world: Arc<World>| {
-        let shared = Arc::new(new());
-        let joiners = [one, other].map(|body| {
-            let shared = shared.clone();
-            world.env().spawn.spawn("part", Box::new(move || body(&shared))).unwrap()
-        });
-        joiners.into_iter().for_each(|joiner| joiner.join());
-        last(&shared);
-    };
-    (1..=SCHEDULES).find_map(|schedule| {
-        let mut numbers = Rng::part(7, schedule);
-        let kind = Kind::of_schedule(schedule, &mut numbers);
-        let strategy = Strategy::new(kind, 100, Rng::new(numbers.next_u64()));
-        explore(numbers.next_u64(), strategy, program).outcome.err()
-    })
-}
+use terrane_sim::threads::programs::first_failure;
 
 #[test]
 fn an_update_that_is_lost_between_a_load_and_a_store_is_found() {
