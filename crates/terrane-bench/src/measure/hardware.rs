@@ -121,25 +121,13 @@ fn sum(counters: Vec<Counter>) -> Option<u64> {
     Some(total)
 }
 
-/// A count over the time in which it was wanted, from one over the time in which it ran.
-fn scaled(count: u64, enabled: u64, running: u64) -> Option<u64> {
+/// A count over the time in which it was wanted, from one over the time in which it ran; `None` if it never
+/// ran, or is too large.
+#[must_use]
+pub fn scaled(count: u64, enabled: u64, running: u64) -> Option<u64> {
     match running {
         _ if running == enabled => Some(count),
         0 => None,
         _ => u64::try_from(u128::from(count) * u128::from(enabled) / u128::from(running)).ok(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::scaled;
-
-    #[test]
-    fn a_count_is_scaled_by_the_share_of_time_that_it_ran() {
-        assert_eq!(scaled(100, 10, 10), Some(100));
-        assert_eq!(scaled(100, 0, 0), Some(100), "a thread that never ran has nothing to scale");
-        assert_eq!(scaled(100, 10, 5), Some(200));
-        assert_eq!(scaled(0, 10, 0), None, "never on the processor: not known");
-        assert_eq!(scaled(u64::MAX, 10, 5), None);
     }
 }

@@ -1,4 +1,8 @@
-//! The few statistics of reports: medians, ranges, and an interval for a median that assumes no distribution.
+//! The few statistics of reports: medians, ranges, an interval for a median that assumes no distribution, and
+//! stalls.
+
+/// Share of the median below which an interval is a stall.
+const STALL: f64 = 0.1;
 
 /// Median, least and greatest of some values.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -108,4 +112,26 @@ fn sorted(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
 fn middle(sorted: &[f64]) -> f64 {
     let half = sorted.len() / 2;
     if sorted.len() % 2 == 1 { sorted[half] } else { f64::midpoint(sorted[half - 1], sorted[half]) }
+}
+
+/// Starts of the stalled intervals of all repetitions, in order, and the longest run of them: those with less
+/// than a tenth of the median of their repetition. `interval` is the length of one; the results are in its
+/// unit.
+#[must_use]
+pub fn stalls(all: &[&[u64]], interval: f64) -> (Vec<f64>, f64) {
+    let (mut starts, mut longest) = (Vec::new(), 0_usize);
+    for operations in all {
+        let Some(middle) = median(operations.iter().map(|count| *count as f64)) else { continue };
+        let mut run = 0;
+        for (at, count) in operations.iter().enumerate() {
+            let stalled = (*count as f64) < middle * STALL;
+            run = if stalled { run + 1 } else { 0 };
+            longest = longest.max(run);
+            if stalled {
+                starts.push(at as f64 * interval);
+            }
+        }
+    }
+    starts.sort_by(f64::total_cmp);
+    (starts, longest as f64 * interval)
 }

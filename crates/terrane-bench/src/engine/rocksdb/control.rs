@@ -14,7 +14,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use crate::engine::Control;
-use crate::engine::rocksdb::database::{Database, TableFile};
+use crate::engine::rocksdb::counters::TableFile;
+use crate::engine::rocksdb::database::Database;
 use crate::engine::rocksdb::tuning::Tuning;
 use crate::error::{Error, Result};
 

@@ -3,11 +3,27 @@
 
 use std::collections::BTreeMap;
 
-use crate::engine::rocksdb::database::{Database, TableFile};
+use crate::engine::rocksdb::database::Database;
 use crate::engine::{EngineCounters, Shape, ShapeRow};
 
+/// A table file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableFile {
+    /// The column family.
+    pub family: String,
+    /// Its name.
+    pub name: String,
+    /// The level.
+    pub level: u32,
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its entries.
+    pub entries: u64,
+}
+
 /// Counters from the text of `Statistics`, lines of `rocksdb.name COUNT : n`.
-pub(super) fn of_statistics(text: &str) -> EngineCounters {
+#[must_use]
+pub fn of_statistics(text: &str) -> EngineCounters {
     let tickers: BTreeMap<&str, u64> = text.lines().filter_map(ticker).collect();
     let get = |name: &str| tickers.get(name).copied();
     let positive = get("rocksdb.bloom.filter.full.positive");
@@ -39,7 +55,8 @@ fn ticker(line: &str) -> Option<(&str, u64)> {
 
 /// Counters from the text of a `PerfContext`, items of `name = n` between commas; what is zero is left out
 /// there.
-pub(super) fn of_perf_context(text: &str) -> EngineCounters {
+#[must_use]
+pub fn of_perf_context(text: &str) -> EngineCounters {
     let counts: BTreeMap<&str, u64> = text.split(',').filter_map(perf_item).collect();
     let get = |name: &str| counts.get(name).copied().unwrap_or(0);
     EngineCounters {
@@ -79,7 +96,8 @@ pub(super) fn shape(database: &Database) -> Shape {
 }
 
 /// Rows of the levels that hold files; in level 0 each file is a run, below each table's level is one.
-fn levels(files: &[TableFile]) -> Vec<ShapeRow> {
+#[must_use]
+pub fn levels(files: &[TableFile]) -> Vec<ShapeRow> {
     let mut levels: BTreeMap<u32, (ShapeRow, Vec<&str>)> = BTreeMap::new();
     for file in files {
         let (row, families) = levels.entry(file.level).or_default();
@@ -93,48 +111,4 @@ fn levels(files: &[TableFile]) -> Vec<ShapeRow> {
     let named =
         |(level, (row, _)): (u32, (ShapeRow, Vec<&str>))| ShapeRow { part: format!("L{level}"), ..row };
     levels.into_iter().map(named).collect()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statistics_are_read_by_name() {
-        let text = "rocksdb.block.cache.miss COUNT : 7\nrocksdb.block.cache.hit COUNT : 30\n\
-                    rocksdb.bloom.filter.useful COUNT : 5\nrocksdb.bloom.filter.full.positive COUNT : 4\n\
-                    rocksdb.bloom.filter.full.true.positive COUNT : 3\n\
-                    rocksdb.db.get.micros P50 : 1.0 P95 : 2.0 COUNT : 9 SUM : 10\n";
-        let counters = of_statistics(text);
-        assert_eq!((counters.cache_hits, counters.cache_misses), (Some(30), Some(7)));
-        assert_eq!((counters.filter_probes, counters.filter_false_positives), (Some(9), Some(1)));
-        assert_eq!(counters.log_bytes_written, None);
-    }
-
-    #[test]
-    fn perf_contexts_are_read_by_name() {
-        let counters = of_perf_context(
-            "user_key_comparison_count = 12, block_cache_hit_count = 3, bloom_sst_hit_count = 2, ",
-        );
-        assert_eq!(
-            (counters.cache_hits, counters.cache_misses, counters.filter_probes),
-            (Some(3), Some(0), Some(2))
-        );
-    }
-
-    #[test]
-    fn files_of_level_0_are_runs_and_deeper_levels_one_per_table() {
-        let file = |family: &str, level, bytes| TableFile {
-            family: family.to_owned(),
-            name: String::new(),
-            level,
-            bytes,
-            entries: 10,
-        };
-        let files = [file("a", 0, 1), file("a", 0, 2), file("a", 6, 4), file("a", 6, 8), file("b", 6, 16)];
-        let rows = levels(&files);
-        let seen: Vec<_> =
-            rows.iter().map(|row| (row.part.as_str(), row.runs, row.entries, row.bytes)).collect();
-        assert_eq!(seen, [("L0", 2, Some(20), 3), ("L6", 2, Some(30), 28)]);
-    }
 }

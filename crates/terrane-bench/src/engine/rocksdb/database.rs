@@ -14,6 +14,7 @@ use std::sync::Arc;
 use crate::engine::rocksdb::api::{
     Api, ColumnFamily, Db, LiveFiles, Options, Owned, ReadOptions, WriteOptions, checked, text,
 };
+use crate::engine::rocksdb::counters::TableFile;
 use crate::engine::rocksdb::setup::{Setup, options};
 use crate::engine::rocksdb::transactions::{Opening, Transacting};
 use crate::engine::rocksdb::tuning::Tuning;
@@ -42,15 +43,6 @@ pub(super) struct Database {
 unsafe impl Send for Database {}
 // SAFETY: as above.
 unsafe impl Sync for Database {}
-
-/// A table file.
-pub(super) struct TableFile {
-    pub(super) family: String,
-    pub(super) name: String,
-    pub(super) level: u32,
-    pub(super) bytes: u64,
-    pub(super) entries: u64,
-}
 
 impl Database {
     /// Opens or creates it with at least `tables` column families.

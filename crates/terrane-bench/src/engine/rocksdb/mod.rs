@@ -9,12 +9,12 @@
 
 mod api;
 mod control;
-mod counters;
+pub mod counters;
 mod database;
 mod library;
 mod like_library;
-mod operators;
-mod recorded;
+pub mod operators;
+pub mod recorded;
 mod session;
 mod setup;
 pub mod source;

@@ -17,7 +17,8 @@ pub(super) const OPTION: &str = "merge_operator";
 
 /// The merge operator that an option string names, the last one if there are several, and the string without
 /// it.
-pub(super) fn apart(options: &str) -> (Option<String>, String) {
+#[must_use]
+pub fn apart(options: &str) -> (Option<String>, String) {
     let (mut operator, mut others) = (None, Vec::new());
     let mut depth = 0_i64;
     // Semicolons within braces are the nested options' own.
@@ -117,29 +118,4 @@ unsafe extern "C" fn refuse_partial(
         len.write(0);
     }
     null_mut()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_the_option_of_that_name_is_the_operator() {
-        let apart = |text| {
-            let (operator, others) = apart(text);
-            (operator.unwrap_or_default(), others)
-        };
-        let both = |operator: &str, others: &str| (operator.to_owned(), others.to_owned());
-        assert_eq!(apart(""), both("", ""));
-        assert_eq!(apart("merge_operator=put"), both("put", ""));
-        assert_eq!(apart("a=1; merge_operator = uint64add ;b=2;"), both("uint64add", "a=1;b=2"));
-        let nested = "t={merge_operator=no;x={y=1;}};merge_operator={id=StringAppendOperator;delimiter=,;}";
-        assert_eq!(
-            apart(nested),
-            both("{id=StringAppendOperator;delimiter=,;}", "t={merge_operator=no;x={y=1;}}")
-        );
-        let path = "wal_dir=/merge_operator/x;merge_operator_like=1";
-        assert_eq!(apart(path), both("", path));
-        assert_eq!(apart("merge_operator=a;merge_operator=b"), both("b", ""));
-    }
 }

@@ -16,16 +16,18 @@ const NONE: &str = "nullptr";
 
 /// What is recorded of one column family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Recorded {
-    pub(super) comparator: Option<String>,
-    pub(super) merge_operator: Option<String>,
+pub struct Recorded {
+    /// Name of the comparator.
+    pub comparator: Option<String>,
+    /// The merge operator.
+    pub merge_operator: Option<String>,
 }
 
 /// What is recorded of each column family of the database in `directory`; nothing if it has no such file.
 ///
 /// # Errors
 /// `Io`.
-pub(super) fn read(directory: &Path) -> Result<BTreeMap<String, Recorded>> {
+pub fn read(directory: &Path) -> Result<BTreeMap<String, Recorded>> {
     let failed = |why: std::io::Error| Error::io("read the directory", directory, why);
     let mut newest: Option<(u64, std::path::PathBuf)> = None;
     for entry in std::fs::read_dir(directory).map_err(failed)? {
@@ -71,38 +73,4 @@ fn unescaped(text: &str) -> String {
         plain.extend(if letter == '\\' { letters.next() } else { Some(letter) });
     }
     plain
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_file_of_options_counts() {
-        let directory = tempfile::tempdir().expect("temporary directory");
-        let file = |name: &str, operator: &str| {
-            let text = format!(
-                "# comment\n[Version]\n  rocksdb_version=11.8.1\n[CFOptions \"default\"]\n  comparator=leveldb.BytewiseComparator\n  \
-                 merge_operator={operator}\n[TableOptions/BlockBasedTable \"default\"]\n  merge_operator=wrong\n\
-                 [CFOptions \"a\\#b\"]\n  comparator=mine\n  merge_operator=nullptr\n"
-            );
-            std::fs::write(directory.path().join(name), text).expect("written");
-        };
-        assert_eq!(read(directory.path()), Ok(BTreeMap::new()));
-        file("OPTIONS-000009", "old");
-        file("OPTIONS-000010", "{id=StringAppendOperator;delimiter=,;}");
-        file("OPTIONS-000011.dbtmp", "unfinished");
-        let found = read(directory.path()).expect("there");
-        let family = |comparator: &str, operator: Option<&str>| Recorded {
-            comparator: Some(comparator.to_owned()),
-            merge_operator: operator.map(str::to_owned),
-        };
-        assert_eq!(
-            found["default"],
-            family("leveldb.BytewiseComparator", Some("{id=StringAppendOperator;delimiter=,;}"))
-        );
-        assert_eq!(found["a#b"], family("mine", None));
-        let missing = read(&directory.path().join("missing")).map(|_| ()).expect_err("no directory");
-        assert!(missing.to_string().contains("missing"), "{missing}");
-    }
 }

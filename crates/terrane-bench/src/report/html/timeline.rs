@@ -11,7 +11,7 @@ use super::markup::Html;
 use super::{class, numbers, title, whole};
 use crate::report::metric;
 use crate::report::model::Cell;
-use crate::report::statistic::{Spread, median};
+use crate::report::statistic::{Spread, median, stalls};
 use crate::report::summary::{Group, ScenarioSummary, StepSummary, Summary};
 
 /// Most points of a line.
@@ -19,9 +19,6 @@ const POINTS_MAX: usize = 120;
 
 /// Most marks of one engine that are drawn; the table has the count of all.
 const MARKS_MAX: usize = 40;
-
-/// Share of the median below which an interval is a stall.
-const STALL: f64 = 0.1;
 
 /// One engine's line.
 pub(super) struct Line<'g> {
@@ -168,37 +165,5 @@ fn whole_intervals(cell: &Cell, interval: f64) -> &[u64] {
         &[]
     } else {
         &operations[..operations.len().min(whole)]
-    }
-}
-
-/// Starts of the stalled intervals of all repetitions, in order, and the longest run of them.
-fn stalls(all: &[&[u64]], interval: f64) -> (Vec<f64>, f64) {
-    let (mut starts, mut longest) = (Vec::new(), 0_usize);
-    for operations in all {
-        let Some(middle) = median(operations.iter().map(|count| *count as f64)) else { continue };
-        let mut run = 0;
-        for (at, count) in operations.iter().enumerate() {
-            let stalled = (*count as f64) < middle * STALL;
-            run = if stalled { run + 1 } else { 0 };
-            longest = longest.max(run);
-            if stalled {
-                starts.push(at as f64 * interval);
-            }
-        }
-    }
-    starts.sort_by(f64::total_cmp);
-    (starts, longest as f64 * interval)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::stalls;
-
-    #[test]
-    fn a_stall_is_below_a_tenth_of_the_median() {
-        let steady: &[u64] = &[100, 100, 9, 0, 100, 10, 100];
-        let (starts, longest) = stalls(&[steady, &[5, 5, 5]], 0.5);
-        assert_eq!(starts, [1.0, 1.5]);
-        assert!((longest - 1.0).abs() < 1e-9);
     }
 }
