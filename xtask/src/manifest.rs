@@ -21,6 +21,8 @@ pub struct Package {
     pub needed: Vec<String>,
     /// Names of dev-dependencies.
     pub dev_dependencies: Vec<String>,
+    /// False if `[lib]` says `test = false`: the library has no test program of its own.
+    pub tests_library: bool,
 }
 
 impl Package {
@@ -67,6 +69,7 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
         dev_dependencies.extend(names(table, "dev-dependencies", |_| true));
     }
     let description = string("description");
+    let tests_library = root.get("lib").and_then(|library| library.get("test")?.as_bool()).unwrap_or(true);
     Ok(Package {
         path: path.to_owned(),
         name: string("name"),
@@ -75,6 +78,7 @@ fn parse(path: &str, text: &str) -> Result<Package, String> {
         dependencies,
         needed,
         dev_dependencies,
+        tests_library,
     })
 }
 

@@ -4,7 +4,7 @@
 //! * [`layers`]: edges go down, the crate map is true. [`length`]: files and functions, with a ratchet.
 //! * [`bans`]: calls and marks that product code must not hold. [`text`]: what no file may hold.
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer. [`generators`]: of
-//!   pseudo-random numbers, beside the one that there is.
+//!   pseudo-random numbers, beside the one that there is. [`targets`]: tests that no program has.
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
 //!   [`chart`]: the chart that is made of a recorded table. [`threads`]: the table of threads.
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
@@ -32,6 +32,7 @@ pub mod pages;
 pub mod parts;
 pub mod record_kinds;
 pub mod statics;
+pub mod targets;
 pub mod text;
 pub mod threads;
 pub mod width;
@@ -72,12 +73,13 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 22] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 23] = [
         layers::check,
         parts::check,
         length::check,
         bans::check,
         statics::check,
+        targets::check,
         threads::check,
         generators::check,
         text::check,

@@ -237,6 +237,31 @@ fn no_static_holds_what_the_explorer_has() {
 }
 
 #[test]
+fn a_library_without_a_test_program_has_no_tests() {
+    let without = |lib: &str, path: &str, text: &str| {
+        let mut tree = with(path, text);
+        let manifest = tree.get("crates/low/Cargo.toml").unwrap().to_owned();
+        tree.insert("crates/low/Cargo.toml", &format!("{manifest}[lib]\n{lib}"));
+        tree
+    };
+    let tests_inside = "//! Low.\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn one() {}\n}\n";
+    let inside = "crates/low/src/part.rs";
+    for text in [tests_inside, "//! Low.\n\n#[test]\nfn one() {}\n", "//! Low.\n\nproptest! {}\n"] {
+        let tree = without("test = false\n", inside, text);
+        refused(&tree, &["crates/low/src/part.rs:3", "would never run", "`crates/low/tests/suite`"]);
+    }
+    let kept: [(&str, &str, &str); 4] = [
+        ("test = true\n", inside, tests_inside),
+        ("doctest = false\n", inside, tests_inside),
+        ("test = false\n", "crates/low/tests/suite/part.rs", tests_inside),
+        ("test = false\n", inside, "//! Low: `#[test]` and `#[cfg(test)]` are words here.\n"),
+    ];
+    for (lib, path, text) in kept {
+        assert_eq!(messages(&without(lib, path, text)), Vec::<String>::new(), "{lib} {path}");
+    }
+}
+
+#[test]
 fn a_door_lets_one_word_through_and_must_be_used() {
     let mut tree = with("crates/low/src/f.rs", "use std::fs;\n");
     tree.insert("xtask/doors.txt", "file crates/low/src/f.rs # the door\n");
