@@ -132,6 +132,12 @@ pub(crate) fn standard_lines(stop: &Arc<AtomicBool>) -> io::Result<Box<dyn BufRe
     Ok(Box::new(BufReader::new(Waiting { inner, stop: stop.clone() })))
 }
 
+/// Lines of a file, which may be a pipe with a name, as [`standard_lines`].
+pub(crate) fn lines_of(path: &Path, stop: &Arc<AtomicBool>) -> io::Result<Box<dyn BufRead>> {
+    let inner = files::open(path)?.file;
+    Ok(Box::new(BufReader::new(Waiting { inner, stop: stop.clone() })))
+}
+
 /// A pipe: a read waits for bytes, its end, or the stop flag.
 struct Waiting {
     inner: File,

@@ -131,3 +131,62 @@ fn a_shell_reads_beside_a_writer() {
     assert!(code == Some(2) && error.contains("read"), "{code:?} {error}");
     db.close().unwrap();
 }
+
+#[test]
+fn a_shell_prints_in_the_format_of_its_mode() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    let input = ".mode\n.mode json\n.mode\nget a\nscan\nget a --format hex\nchanges --limit 1\n.mode default\nget a\n";
+    let (code, said, error) = shell_says(&shell, "shell db", input);
+    assert_eq!(code, Some(0), "{error}");
+    let lines: Vec<&str> = said.lines().collect();
+    let row = "{\"key\":\"a\",\"value\":\"1\"}";
+    assert_eq!(lines[..5], ["default", "json", row, row, "31"]);
+    assert!(lines[5].starts_with('{') && lines[6..] == ["1"], "{said}");
+    let (code, _, error) = shell_says(&shell, "shell db", ".mode xml\n");
+    assert!(code == Some(2) && error.contains("tsv, json, hex, raw or default"), "{error}");
+}
+
+#[test]
+fn a_shell_prints_into_a_file_until_it_is_told_otherwise() {
+    let shell = Shell::new();
+    shell.ok("put db a 1");
+    let input = ".output rows.txt\nget a\nscan\n.output\ncount\n";
+    assert_eq!(shell_says(&shell, "shell db", input), (Some(0), "1\n".to_owned(), String::new()));
+    assert_eq!(std::fs::read_to_string(shell.path("rows.txt")).unwrap(), "1\na\t1\n");
+    for (line, code, part) in [
+        (".output rows.txt", 2, "rows.txt exists already"),
+        (".output db/rows.txt", 2, "within the database"),
+        (".output none/rows.txt", 1, "none/rows.txt"),
+    ] {
+        let (ended, _, error) = shell_says(&shell, "shell db", &format!("{line}\n"));
+        assert!(ended == Some(code) && error.contains(part), "{line}: {error}");
+    }
+}
+
+#[test]
+fn a_shell_reads_commands_from_a_file() {
+    let shell = Shell::new();
+    shell.file("more.txt", "put b 2\nput c 3\n");
+    shell.file("first.txt", "put a 1\n.read more.txt\n.output seen.txt\nscan\n");
+    let (code, said, error) =
+        shell_says(&shell, "shell db --create", ".read first.txt\nget b\n.output\ncount\n");
+    assert_eq!((code, said.as_str()), (Some(0), "3\n"), "{error}");
+    let seen = std::fs::read_to_string(shell.path("seen.txt")).unwrap();
+    assert_eq!(seen, "a\t1\nb\t2\nc\t3\n2\n", "a file may say where commands print");
+
+    shell.file("wrong.txt", "put d 4\nget none\nput e 5\n");
+    let (code, _, error) = shell_says(&shell, "shell db", "count\n.read wrong.txt\n");
+    assert!(code == Some(1) && error.contains("line 2: wrong.txt: line 2: there is no key"), "{error}");
+    shell.file("itself.txt", ".read itself.txt\n");
+    let (code, _, error) = shell_says(&shell, "shell db", ".read itself.txt\n");
+    assert!(code == Some(2) && error.contains("16 files read each other"), "{error}");
+    shell.file("quits.txt", "get d\n.quit\nput f 6\n");
+    let (code, said, _) = shell_says(&shell, "shell db", ".read quits.txt\nput g 7\n");
+    assert_eq!((code, said.as_str()), (Some(0), "4\n"));
+    assert_eq!(shell.ok("count db"), "4\n", "nothing behind an error or an end is done");
+    for (line, code, part) in [(".read", 2, "name of a file"), (".read none.txt", 1, "none.txt")] {
+        let (ended, _, error) = shell_says(&shell, "shell db", &format!("{line}\n"));
+        assert!(ended == Some(code) && error.contains(part), "{line}: {error}");
+    }
+}

@@ -8,7 +8,8 @@ use rustyline::validate::Validator;
 use rustyline::{Context, Helper};
 use terrane::Db;
 
-use super::{COMMANDS, OWN};
+use super::COMMANDS;
+use super::own::OWN;
 use crate::text::{escape, parse_bytes};
 
 /// Most keys that are offered.

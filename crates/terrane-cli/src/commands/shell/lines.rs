@@ -1,7 +1,7 @@
-//! Where the lines of a shell come from: a terminal, with history and completion, or a pipe.
+//! Where the lines of a shell come from: a terminal, with history and completion, a pipe, or a file.
 
 use std::io::{self, BufRead, IsTerminal};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
@@ -31,8 +31,16 @@ pub(super) enum Line {
 
 /// Reads lines.
 pub(super) enum Input {
-    Terminal { editor: Box<Editor<Completion, FileHistory>>, history: Option<PathBuf> },
-    Pipe { lines: Box<dyn BufRead>, number: u64 },
+    Terminal {
+        editor: Box<Editor<Completion, FileHistory>>,
+        history: Option<PathBuf>,
+    },
+    /// `name` is that of a file; standard input has none.
+    Pipe {
+        lines: Box<dyn BufRead>,
+        name: Option<String>,
+        number: u64,
+    },
 }
 
 impl Input {
@@ -41,7 +49,7 @@ impl Input {
         if !io::stdin().is_terminal() || !io::stdout().is_terminal() {
             let lines =
                 input::standard_lines(stop).map_err(|error| Failure::file("standard input", &error))?;
-            return Ok(Input::Pipe { lines, number: 0 });
+            return Ok(Input::Pipe { lines, name: None, number: 0 });
         }
         let config = Config::builder().max_history_size(HISTORY_LINES).map_err(terminal)?;
         let config = config.auto_add_history(true).build();
@@ -52,15 +60,22 @@ impl Input {
         Ok(Input::Terminal { editor, history })
     }
 
+    /// The lines of a file.
+    pub(super) fn file(name: &str, stop: &Arc<AtomicBool>) -> Result<Input, Failure> {
+        let lines = input::lines_of(Path::new(name), stop).map_err(|error| Failure::file(name, &error))?;
+        Ok(Input::Pipe { lines, name: Some(name.to_owned()), number: 0 })
+    }
+
     pub(super) fn is_terminal(&self) -> bool {
         matches!(self, Input::Terminal { .. })
     }
 
-    /// Number of the last line.
-    pub(super) fn number(&self) -> u64 {
+    /// Where the last line stands, for messages.
+    pub(super) fn place(&self) -> String {
         match self {
-            Input::Terminal { .. } => 0,
-            Input::Pipe { number, .. } => *number,
+            Input::Terminal { .. } => "this line".to_owned(),
+            Input::Pipe { name: None, number, .. } => format!("line {number}"),
+            Input::Pipe { name: Some(name), number, .. } => format!("{name}: line {number}"),
         }
     }
 
@@ -82,7 +97,7 @@ impl Input {
                     Err(error) => Err(terminal(error)),
                 }
             }
-            Input::Pipe { lines, number } => {
+            Input::Pipe { lines, name, number } => {
                 let mut line = String::new();
                 *number += 1;
                 match lines.read_line(&mut line) {
@@ -91,7 +106,7 @@ impl Input {
                     Err(error) if is_stop(&error) => {
                         Err(Failure::new(Code::Stopped, "stopped by a signal while it waited for a line"))
                     }
-                    Err(error) => Err(Failure::file("standard input", &error)),
+                    Err(error) => Err(Failure::file(name.as_deref().unwrap_or("standard input"), &error)),
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! `shell`: commands on a database that is opened once.
 //!
-//! * `lines`: where lines come from, a terminal with history or a pipe. `words`: a line as words.
+//! * `lines`: where lines come from, a terminal with history, a pipe or a file. `words`: a line as words.
+//! * `own`: the commands of the shell itself, which begin with a dot. `output`: the file of `.output`.
 //! * `completion`: of commands, tables and keys.
 //!
 //! A line is made the command line that would do the same: the path of the database and the present table are
@@ -8,23 +9,30 @@
 
 mod completion;
 mod lines;
+mod output;
+mod own;
 mod words;
 
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
-use clap::{CommandFactory, Parser};
+use clap::{Parser, ValueEnum as _};
 use terrane::Db;
 use terrane_base::env::Env;
 
 use self::lines::{Input, Line};
+use self::output::Output;
 use super::store::{Access, open};
-use super::{stats, tables};
 use crate::arguments::{self, Arguments, Engine};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::signals::{forget_signals, stop_on_signals};
-use crate::text;
+use crate::text::{self, Format};
+
+/// Commands whose rows `.mode` gives a format.
+const IN_FORMATS: [&str; 3] = ["get", "scan", "changes"];
 
 /// Commands that work on the open database, and whether they have a table.
 const COMMANDS: [(&str, bool); 20] = [
@@ -50,19 +58,6 @@ const COMMANDS: [(&str, bool); 20] = [
     ("options", false),
 ];
 
-/// Commands of the shell itself.
-const OWN: [(&str, &str); 9] = [
-    (".flush", "flush memory into extents"),
-    (".help [COMMAND]", "this list, or the help of a command"),
-    (".quit", "leave the shell; so does the end of the input"),
-    (".refresh", "where another process writes: show what it has committed since"),
-    (".shape", "the state of the trees"),
-    (".stats", "what the engine counts, since the shell opened the database"),
-    (".table [NAME]", "the table of commands that name none, or another one"),
-    (".tables", "tables with versions, bytes and options"),
-    (".timing [on|off]", "how long each command takes"),
-];
-
 pub(super) fn run(
     engine: &Engine,
     command: &arguments::shell::Shell,
@@ -78,11 +73,15 @@ pub(super) fn run(
         engine: Engine { opened: Some(db), ..engine.clone() },
         table: command.table.clone(),
         has_timing: false,
+        format: None,
+        output: None,
+        files: 0,
+        stop,
     };
     if input.is_terminal() {
         writeln!(out, "{}, table {:?}; .help lists the commands", text::path(&shell.path), shell.table)?;
     }
-    let done = shell.take_lines(&mut input, out);
+    let done = shell.take_lines(&mut input, out).map(drop);
     match shell.engine.opened.take() {
         Some(db) if !shell.is_view => {
             // The completion has a handle of its own; closing ends what all of them have.
@@ -127,6 +126,13 @@ struct Shell {
     is_view: bool,
     table: String,
     has_timing: bool,
+    /// The format of rows, where a command names none.
+    format: Option<Format>,
+    /// Where commands print, in the place of standard output.
+    output: Option<Output>,
+    /// Files that are read at the moment, each by a line of the one before.
+    files: usize,
+    stop: Arc<AtomicBool>,
 }
 
 impl Shell {
@@ -134,35 +140,54 @@ impl Shell {
         self.engine.opened.as_ref().expect("it is open from the first line to the last")
     }
 
-    fn take_lines(&mut self, input: &mut Input, out: &mut dyn Write) -> Result<(), Failure> {
+    /// Does what the lines of an input say, to its end or to a line that ends the shell.
+    fn take_lines(&mut self, input: &mut Input, out: &mut dyn Write) -> Result<Next, Failure> {
         let clock = Env::real().clock;
         loop {
             out.flush()?;
             let line = match input.next(self.db(), &self.table)? {
                 Line::Text(line) => line,
                 Line::Cancelled => continue,
-                Line::End => return Ok(()),
+                Line::End => return Ok(Next::Line),
             };
             let start = clock.now();
             let done = words::split(&line)
                 .map_err(|why| Failure::new(Code::Usage, why))
-                .and_then(|words| self.take(&words, out));
+                .and_then(|words| self.take_line(&words, out));
             out.flush()?;
             match done {
                 Ok(Next::Line) => {}
-                Ok(Next::End) => return Ok(()),
+                Ok(Next::End) => return Ok(Next::End),
                 Err(failure) if input.is_terminal() => {
                     let _ = failure.report();
                     forget_signals();
                 }
                 Err(mut failure) => {
-                    failure.message = format!("line {}: {}", input.number(), failure.message);
+                    failure.message = format!("{}: {}", input.place(), failure.message);
                     return Err(failure);
                 }
             }
             if self.has_timing {
                 let took = clock.now().saturating_sub(start).as_secs_f64() * 1e3;
                 writeln!(out, "took {took:.3} ms")?;
+            }
+        }
+    }
+
+    /// Does what a line says, and prints into the file of `.output` if there is one.
+    fn take_line(&mut self, words: &[String], out: &mut dyn Write) -> Result<Next, Failure> {
+        // A file that is read may change where commands print; help is for the person who asks.
+        let changes_output =
+            words.first().is_some_and(|name| matches!(name.as_str(), ".output" | ".read" | ".help" | "help"));
+        match self.output.take() {
+            Some(mut output) if !changes_output => {
+                let done = output.take(|file| self.take(words, file));
+                self.output = Some(output);
+                done
+            }
+            output => {
+                self.output = output;
+                self.take(words, out)
             }
         }
     }
@@ -190,6 +215,9 @@ impl Shell {
         if *has_table && !names_table {
             line.push(format!("--table={}", self.table));
         }
+        let format = self.format.filter(|_| IN_FORMATS.contains(&name.as_str()) && !has_format(words));
+        let format = format.and_then(|format| format.to_possible_value());
+        line.extend(format.map(|format| format!("--format={}", format.get_name())));
         line.extend_from_slice(&words[1..]);
         let mut arguments = match Arguments::try_parse_from(line) {
             Ok(arguments) => arguments,
@@ -220,91 +248,21 @@ impl Shell {
     /// Ends the line of a value that is printed as it is.
     fn end_line(&self, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
         use std::io::IsTerminal as _;
-        let has_end = words.iter().any(|word| word.starts_with("--format") || word == "--number");
-        if !has_end && !std::io::stdout().is_terminal() {
+        let is_raw = self.format.is_none_or(|format| format == Format::Raw);
+        if is_raw && !has_format(words) && !std::io::stdout().is_terminal() {
             writeln!(out)?;
         }
         Ok(())
     }
-
-    fn take_own(&mut self, name: &str, words: &[String], out: &mut dyn Write) -> Result<Next, Failure> {
-        let first = words.first().map(String::as_str);
-        match (name, first) {
-            ("quit" | "exit", _) => return Ok(Next::End),
-            ("help", None) => help(out)?,
-            ("help", Some(name)) => help_of(name, out)?,
-            ("tables", _) => tables::list(self.db(), out)?,
-            ("table", None) => writeln!(out, "{}", text::shown(&self.table))?,
-            ("table", Some(name)) => {
-                self.db().table(name)?;
-                name.clone_into(&mut self.table);
-            }
-            ("timing", Some("on") | None) => self.has_timing = true,
-            ("timing", Some("off")) => self.has_timing = false,
-            ("timing", Some(word)) => {
-                let why = format!(".timing takes on or off, not {word:?}");
-                return Err(Failure::new(Code::Usage, why));
-            }
-            ("flush", _) => self.db().flush()?,
-            ("refresh", _) => self.refresh()?,
-            ("shape", _) => return self.take(&["shape".to_owned()], out),
-            ("stats", _) => {
-                let command = arguments::Stats {
-                    table: None,
-                    database: self.path.clone(),
-                    json: false,
-                    prometheus: false,
-                    sizes: false,
-                    all: false,
-                    follow: false,
-                };
-                stats::show(self.db(), &command, out)?;
-            }
-            _ => {
-                let why = format!("the shell has no command .{name}: .help lists them");
-                return Err(Failure::new(Code::Usage, why));
-            }
-        }
-        Ok(Next::Line)
-    }
-
-    /// Opens a newer view of a database that another process writes.
-    fn refresh(&mut self) -> Result<(), Failure> {
-        if !self.is_view {
-            return Ok(());
-        }
-        let engine = Engine { opened: None, ..self.engine.clone() };
-        self.engine.opened = Some(open(&engine, &self.path, Access::Read)?);
-        Ok(())
-    }
 }
 
+/// Whether a command says how it prints.
+fn has_format(words: &[String]) -> bool {
+    words.iter().any(|word| word.starts_with("--format") || word == "--number")
+}
+
+/// What comes behind a line.
 enum Next {
     Line,
     End,
-}
-
-fn help(out: &mut dyn Write) -> Result<(), Failure> {
-    let about = |name: &str| {
-        let command = Arguments::command();
-        let found = command.find_subcommand(name).and_then(clap::Command::get_about);
-        found.map(ToString::to_string).unwrap_or_default()
-    };
-    for (name, _) in COMMANDS {
-        writeln!(out, "{name:<18} {}", about(name))?;
-    }
-    for (name, about) in OWN {
-        writeln!(out, "{name:<18} {about}")?;
-    }
-    Ok(())
-}
-
-fn help_of(name: &str, out: &mut dyn Write) -> Result<(), Failure> {
-    let mut command = Arguments::command();
-    command.build();
-    let Some(found) = command.find_subcommand_mut(name) else {
-        return Err(Failure::new(Code::Usage, format!("there is no command {name:?}: .help lists them")));
-    };
-    writeln!(out, "{}", found.render_long_help())?;
-    Ok(writeln!(out, "In the shell the database is left out, and --table where .table says it.")?)
 }
