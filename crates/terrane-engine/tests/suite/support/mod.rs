@@ -71,6 +71,13 @@ pub fn number_from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
 }
 
+/// Where a test begins that takes calls, cuts or bytes one by one, and its step: with `TERRANE_CALLS_PART` it
+/// takes one of so many, from the one that `TERRANE_CALLS_START` chooses; without it, all.
+pub fn part_of_calls() -> (u64, u64) {
+    let step = number_from_env("TERRANE_CALLS_PART", 1);
+    (number_from_env("TERRANE_CALLS_START", 0) % step, step)
+}
+
 /// Looks until it is so; a failure says what did not come.
 pub fn until(what: &str, is_so: impl Fn() -> bool) {
     let clock = Env::real().clock;
