@@ -19,6 +19,7 @@ use terrane_table::{Epoch, Extent, Need, Probe};
 use crate::read::hidden::{hidden_in, is_hidden};
 use crate::read::memory::{count_read, get_from_memory, memory_runs};
 use crate::read::merge_operands::Sources;
+use crate::read::read_target::ReadTarget;
 use crate::read::row_cache::Rows;
 use crate::read::separated::{leads_to_value, replace_cached};
 use crate::read::value_target::ValueTarget;
@@ -83,7 +84,7 @@ impl Reading<'_> {
 }
 
 /// A point read that memory does not end.
-struct PointRead<'r> {
+pub(crate) struct PointRead<'r> {
     table: &'r Table,
     key: &'r [u8],
     hash: u64,
@@ -95,7 +96,7 @@ struct PointRead<'r> {
 }
 
 /// The rest of a read, under no epoch.
-enum Rest {
+pub(crate) enum Rest {
     /// Nothing: whether there is a value.
     Done(bool),
     /// All of it, with a newer read view.
@@ -131,7 +132,7 @@ impl Shared {
         table: &Table,
         key: &[u8],
         mode: ReadMode,
-        target: &mut impl ValueTarget,
+        target: &mut impl ReadTarget,
     ) -> Result<bool> {
         key::check_key(key)?;
         let hash = key_hash(key);
@@ -148,18 +149,18 @@ impl Shared {
         let read = PointRead { table, key, hash, seq, mode, rows, start };
         let rest = match found {
             Some(kind) => read.rest_of_memory(&epoch, view, kind),
-            None => self.get_from_levels(&read, &epoch, view, target)?,
+            None => target.get_from_levels(self, &read, &epoch, view)?,
         };
         if let Rest::Done(found) = rest {
             return Ok(found);
         }
         drop(epoch);
-        self.get_rest(&read, rest, target)
+        target.get_rest(self, &read, rest)
     }
 
-    /// The part of a read that is under an epoch, if memory has no version of the key.
-    #[inline(never)]
-    fn get_from_levels(
+    /// [`ReadTarget::get_from_levels`].
+    #[inline(always)]
+    pub(crate) fn get_from_levels(
         &self,
         read: &PointRead<'_>,
         epoch: &Epoch,
@@ -196,9 +197,14 @@ impl Shared {
         Ok(Rest::InTree(view.tree.clone(), kind))
     }
 
-    /// The part of a read that is under no epoch: the tree is kept by its count instead.
-    #[inline(never)]
-    fn get_rest(&self, read: &PointRead<'_>, rest: Rest, target: &mut impl ValueTarget) -> Result<bool> {
+    /// [`ReadTarget::get_rest`].
+    #[inline(always)]
+    pub(crate) fn get_rest(
+        &self,
+        read: &PointRead<'_>,
+        rest: Rest,
+        target: &mut impl ReadTarget,
+    ) -> Result<bool> {
         let (reading, now) = (self.reading(read), ReadClock::new(&read.table.semantics));
         let (value, start) = (target.buffer(), read.start);
         match rest {

@@ -2,9 +2,10 @@
 //! `hidden.rs` range deletes), many keys at once (`multi_get/`), ranges (`scan/`), and the moments of the
 //! past that readers hold (`snapshots/`).
 //!
-//! `value_target.rs` is where a point read puts its value, `separated.rs` follows pointers to values,
-//! `merge_operands.rs` folds operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the
-//! filters that a read asks, `sampling.rs` looks closely at some reads.
+//! `value_target.rs` is where a point read puts its value, `read_target.rs` what it does for each such place
+//! when memory has not ended it. `separated.rs` follows pointers to values, `merge_operands.rs` folds
+//! operands, `row_cache.rs` keeps single values, `filter_policy.rs` chooses the filters that a read asks,
+//! `sampling.rs` looks closely at some reads.
 
 pub(crate) mod get;
 pub(crate) mod hidden;
@@ -12,6 +13,7 @@ pub(crate) mod memory;
 pub(crate) mod merge_operands;
 pub(crate) mod multi_get;
 pub(crate) mod point;
+pub(crate) mod read_target;
 pub(crate) mod row_cache;
 pub(crate) mod sampling;
 pub(crate) mod scan;

@@ -5,7 +5,8 @@ use std::mem::MaybeUninit;
 use terrane_base::Result;
 
 use crate::read::get::ReadMode;
-use crate::read::value_target::{SliceTarget, ValueTarget};
+use crate::read::read_target::ReadTarget;
+use crate::read::value_target::SliceTarget;
 use crate::shared::Shared;
 use crate::table::Table;
 
@@ -36,6 +37,45 @@ impl Shared {
         Ok(target.finish(found))
     }
 
+    /// [`Shared::get_to`] as a part of the function that calls it, as far as memory: no registers are saved
+    /// twice, and the answer passes through none of the stack.
+    ///
+    /// # Errors
+    /// As [`Shared::get`].
+    #[inline(always)]
+    pub fn get_to_here(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        places: &mut [MaybeUninit<u8>],
+    ) -> Result<Option<usize>> {
+        if self.slow_log.watches_reads() {
+            return self.get_to(table, key, mode, places);
+        }
+        if self.samples_now() {
+            return self.get_to_sampled(table, key, mode, places);
+        }
+        let mut target = SliceTarget::new(places);
+        let found = self.get_plainly(table, key, mode, &mut target)?;
+        Ok(target.finish(found))
+    }
+
+    /// [`Shared::get_to`] of a read that is sampled.
+    #[cold]
+    #[inline(never)]
+    fn get_to_sampled(
+        &self,
+        table: &Table,
+        key: &[u8],
+        mode: ReadMode,
+        places: &mut [MaybeUninit<u8>],
+    ) -> Result<Option<usize>> {
+        let mut target = SliceTarget::new(places);
+        let found = self.get_sampled(table, key, mode, &mut target)?;
+        Ok(target.finish(found))
+    }
+
     /// A point read. All of it is one function for each target: it reaches thread-local variables once.
     #[inline(always)]
     fn get_for(
@@ -43,7 +83,7 @@ impl Shared {
         table: &Table,
         key: &[u8],
         mode: ReadMode,
-        target: &mut impl ValueTarget,
+        target: &mut impl ReadTarget,
     ) -> Result<bool> {
         if self.slow_log.watches_reads() {
             return self.get_watched(table, key, mode, target);
@@ -61,7 +101,7 @@ impl Shared {
         table: &Table,
         key: &[u8],
         mode: ReadMode,
-        target: &mut impl ValueTarget,
+        target: &mut impl ReadTarget,
     ) -> Result<bool> {
         debug_assert!(self.slow_log.watches_reads(), "a read that is not watched reads no clock");
         self.slow_log.read(&table.name, 1, || match self.samples_now() {
@@ -77,7 +117,7 @@ impl Shared {
         table: &Table,
         key: &[u8],
         mode: ReadMode,
-        target: &mut impl ValueTarget,
+        target: &mut impl ReadTarget,
     ) -> Result<bool> {
         self.sampled(table, &[key], mode, || self.get_plainly(table, key, mode, target))
     }

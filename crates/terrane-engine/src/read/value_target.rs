@@ -63,29 +63,13 @@ impl<'s> SliceTarget<'s> {
 
     /// Ends a read; returns how long the value is, if one was found.
     #[inline(always)]
-    pub(crate) fn finish(&mut self, found: bool) -> Option<usize> {
-        if let Some(value) = self.buffer.take() {
-            self.finish_buffered(value, found);
+    pub(crate) fn finish(self, found: bool) -> Option<usize> {
+        let SliceTarget { places, mut placed, buffer } = self;
+        if let Some(value) = buffer {
+            placed = finish_buffered(places, placed, value, found);
         }
-        debug_assert!(found || self.placed == 0, "a read that finds nothing has put nothing");
-        found.then_some(self.placed)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn finish_buffered(&mut self, mut value: Vec<u8>, found: bool) {
-        debug_assert!(value.is_empty() || self.placed == 0, "a value is in the buffer or in its place");
-        // Of a read that took a buffer and did not need it, as one that found no row in the row cache, the
-        // value went straight to its place.
-        if found && !value.is_empty() {
-            place(self.places, &value);
-            self.placed = value.len();
-        }
-        if value.capacity() <= KEPT_BYTES_MAX {
-            value.clear();
-            // A thread that is about to end keeps none.
-            let _ = KEPT.try_with(|kept| kept.set(value));
-        }
+        debug_assert!(found || placed == 0, "a read that finds nothing has put nothing");
+        found.then_some(placed)
     }
 
     /// Puts bytes that are not the value itself, or do not fit.
@@ -103,6 +87,30 @@ impl<'s> SliceTarget<'s> {
         debug_assert!(self.buffer.is_none(), "a read has one buffer");
         self.buffer.insert(KEPT.try_with(Cell::take).unwrap_or_default())
     }
+}
+
+/// [`SliceTarget::finish`] of a read that took a buffer.
+#[cold]
+#[inline(never)]
+fn finish_buffered(
+    places: &mut [MaybeUninit<u8>],
+    mut placed: usize,
+    mut value: Vec<u8>,
+    found: bool,
+) -> usize {
+    debug_assert!(value.is_empty() || placed == 0, "a value is in the buffer or in its place");
+    // Of a read that took a buffer and did not need it, as one that found no row in the row cache, the value
+    // went straight to its place.
+    if found && !value.is_empty() {
+        place(places, &value);
+        placed = value.len();
+    }
+    if value.capacity() <= KEPT_BYTES_MAX {
+        value.clear();
+        // A thread that is about to end keeps none.
+        let _ = KEPT.try_with(|kept| kept.set(value));
+    }
+    placed
 }
 
 /// Copies a value to where it fits; returns whether it does.

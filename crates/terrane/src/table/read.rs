@@ -94,22 +94,37 @@ impl Table {
     /// As [`Table::get`].
     #[inline(always)]
     pub fn get_to(&self, key: impl AsRef<[u8]>, places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
-        self.get_bytes_to(key.as_ref(), places)
-    }
-
-    /// Part of the functions of the C interface that are it.
-    #[inline(always)]
-    fn get_bytes_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
-        self.refuse_if_dropped()?;
-        if self.order.is_none() {
+        let key = key.as_ref();
+        if self.has_plain_keys() {
             return self.engine.get_to(&self.inner, key, self.mode(None), places);
         }
-        self.get_ordered_to(key, places)
+        self.get_encoded_to(key, places)
+    }
+
+    /// [`Table::get_to`] as a part of the function that calls it, as far as memory: for the functions of the
+    /// C interface that are this read. A kilobyte of code for each call.
+    ///
+    /// # Errors
+    /// As [`Table::get`].
+    #[doc(hidden)]
+    #[inline(always)]
+    pub fn get_to_here(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+        if self.has_plain_keys() {
+            return self.engine.get_to_here(&self.inner, key, self.mode(None), places);
+        }
+        self.get_encoded_to(key, places)
+    }
+
+    /// Returns true if the table is there, and the engine has its keys as callers have them.
+    #[inline(always)]
+    fn has_plain_keys(&self) -> bool {
+        !self.inner.is_dropped() && self.order.is_none()
     }
 
     /// Apart from the other keys, so that their read is no function of its own.
     #[inline(never)]
-    fn get_ordered_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+    fn get_encoded_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+        self.refuse_if_dropped()?;
         self.encoding(key, |key| self.engine.get_to(&self.inner, key, self.mode(None), places))
     }
 

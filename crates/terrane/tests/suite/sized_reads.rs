@@ -60,6 +60,11 @@ fn write(table: &Table, round: u32) {
 fn read(table: &Table, key: &str, room: usize) -> (Option<usize>, Vec<u8>) {
     let mut places = vec![MaybeUninit::new(BEFORE); room];
     let len = table.get_to(key, &mut places).unwrap();
+    let mut others = vec![MaybeUninit::new(BEFORE); room];
+    assert_eq!(table.get_to_here(key.as_bytes(), &mut others).unwrap(), len, "{key} as a part of its caller");
+    if len.is_some_and(|len| len <= room) {
+        assert!(others.iter().copied().map(byte).eq(places.iter().copied().map(byte)), "{key}");
+    }
     // Each was written when the places were made.
     (len, places.iter().copied().map(byte).collect())
 }
@@ -139,7 +144,10 @@ fn a_read_into_memory_of_a_known_size_fails_as_others_do() {
     let longest = vec![b'k'; 1 << 20];
     let failure = table.get_to(&longest, &mut []).unwrap_err();
     assert_eq!(failure.to_string(), table.get(&longest).unwrap_err().to_string());
+    let failure = table.get_to_here(&longest, &mut []).unwrap_err();
+    assert_eq!(failure.to_string(), table.get(&longest).unwrap_err().to_string());
     db.drop_table("gone").unwrap();
-    let failure = table.get_to("k", &mut []).unwrap_err();
-    assert_eq!(failure.to_string(), table.get("k").unwrap_err().to_string());
+    for failure in [table.get_to("k", &mut []).unwrap_err(), table.get_to_here(b"k", &mut []).unwrap_err()] {
+        assert_eq!(failure.to_string(), table.get("k").unwrap_err().to_string());
+    }
 }
