@@ -90,6 +90,9 @@ pub(crate) struct Family {
     pub(crate) iterators: Option<Arc<AtomicUsize>>,
     /// In a secondary: where its table in the newest view is.
     views: Option<Arc<Views>>,
+    /// True if point reads are more than those of its table: statistics, history or views. Kept, so that a
+    /// read has one look.
+    reads_specially: bool,
     /// The log lines that its database has written about options without an effect.
     notices: Arc<Notices>,
 }
@@ -126,6 +129,23 @@ impl Family {
     /// As properties of its extents tell it.
     pub(crate) fn owner(&self) -> Owner<'_> {
         Owner { id: self.id(), name: self.table.name(), comparator: self.order.name() }
+    }
+
+    /// Returns true if a point read is counted, or is not one of the table as it is.
+    #[inline]
+    pub(crate) fn reads_specially(&self) -> bool {
+        debug_assert_eq!(self.reads_specially, self.has_special_reads(), "what reads need has changed");
+        self.reads_specially
+    }
+
+    fn has_special_reads(&self) -> bool {
+        self.statistics.is_some() || self.history.is_some() || self.is_followed()
+    }
+
+    /// Lets it be seen by `views`, if there are any.
+    fn see_by(&mut self, views: Option<Arc<Views>>) {
+        self.views = views;
+        self.reads_specially = self.has_special_reads();
     }
 
     /// Its number, by which batches name it.

@@ -97,7 +97,8 @@ pub(crate) unsafe fn byte_strings<'a>(
 #[inline]
 pub(crate) unsafe fn places<'a, T>(first: *mut T, count: impl TryInto<usize>) -> &'a mut [MaybeUninit<T>] {
     let count = count.try_into().unwrap_or(0);
-    if first.is_null() || count == 0 {
+    // Of none the pointer may be any; one that is aligned, as each to bytes is, begins an empty slice.
+    if first.is_null() || (count == 0 && align_of::<T>() > 1) {
         return &mut [];
     }
     // SAFETY: as the caller promises.
@@ -227,20 +228,27 @@ impl<'a> ErrPtr<'a> {
 
     /// Runs `body`; its failure, or its panic, is put into the place, and the absent result returned.
     #[inline]
-    pub(crate) fn report<R: Absent>(self, body: impl FnOnce() -> Result<R>) -> R {
-        match catch_unwind(AssertUnwindSafe(body)) {
-            Ok(Ok(result)) => result,
-            Ok(Err(failure)) => self.put(&failure),
+    pub(crate) fn report<R: Absent>(mut self, body: impl FnOnce() -> Result<R>) -> R {
+        // A failure is put before the end of what is caught, so that a result alone passes out of there: a
+        // choice of two would pass through memory.
+        let caught = catch_unwind(AssertUnwindSafe(|| match body() {
+            Ok(result) => result,
+            Err(failure) => self.put(&failure),
+        }));
+        match caught {
+            Ok(result) => result,
             Err(_) => self.put(&Failure::panicked()),
         }
     }
 
     #[cold]
-    fn put<R: Absent>(self, failure: &Failure) -> R {
-        if let Some(place) = self.0 {
+    #[inline(never)]
+    fn put<R: Absent>(&mut self, failure: &Failure) -> R {
+        if let Some(place) = &mut self.0 {
+            let text = lasting_text(failure.text());
             // SAFETY: `from_c` asks for null or a string that the C library allocated.
-            unsafe { libc::free((*place).cast()) };
-            *place = lasting_text(failure.text());
+            unsafe { libc::free((**place).cast()) };
+            **place = text;
         }
         R::absent()
     }

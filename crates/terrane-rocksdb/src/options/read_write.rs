@@ -20,13 +20,16 @@ pub(crate) struct ReadOptions {
     pub(crate) timestamp: Option<Vec<u8>>,
     /// For iterators: the oldest one, all versions from which on show.
     pub(crate) start_timestamp: Option<Vec<u8>>,
-    /// The options that are set and have no effect, found when one is set: a read only looks here.
+    /// The options that are set and have no effect, found when one is set.
     ignored: u64,
+    /// What [`ReadOptions::is_special`] says, found when an option is set: a read only looks here.
+    is_special: bool,
 }
 
 impl Changed for ReadOptions {
     fn changed(&mut self) {
         self.ignored = self.ignored();
+        self.is_special = self.asks_more();
     }
 }
 
@@ -42,7 +45,16 @@ impl ReadOptions {
     /// options.
     #[inline]
     pub(crate) fn is_special(&self) -> bool {
-        self.is_of_the_past() || self.kept_ignored() != 0
+        debug_assert_eq!(
+            self.is_special,
+            self.asks_more(),
+            "a setter has not said that it changed the options"
+        );
+        self.is_special
+    }
+
+    fn asks_more(&self) -> bool {
+        self.is_of_the_past() || self.ignored != 0
     }
 
     /// Returns true if another state is asked for than the present one.
@@ -88,6 +100,7 @@ export! {
     ) {
         if let Some(options) = options {
             options.snapshot = snapshot.and_then(SnapshotHandle::snapshot);
+            options.changed();
         }
     }
 
@@ -118,6 +131,7 @@ export! {
     ) {
         if let Some(options) = options {
             options.timestamp = timestamp.map(<[u8]>::to_vec);
+            options.changed();
         }
     }
 

@@ -138,6 +138,10 @@ static void check_into_buffer(rocksdb_t* db, const rocksdb_readoptions_t* option
     if (fits) CHECK(memcmp(buffer, wanted, len) == 0);
     for (size_t at = room; at < wanted_len + 16; at++) CHECK(buffer[at] == '#');
   }
+  /* No buffer at all has room for an empty value. */
+  int fits = rocksdb_get_into_buffer_cf(db, options, cf, key, strlen(key), NULL, 0, &len, &found, &error);
+  CHECK_OK(error);
+  CHECK(found == is_there && len == wanted_len && fits == (is_there && wanted_len == 0));
   free(buffer);
   rocksdb_free(wanted);
   rocksdb_column_family_handle_destroy(cf);
@@ -178,6 +182,16 @@ static void into_buffers(const char* directory) {
     rocksdb_readoptions_set_snapshot(old, snapshot);
     put(db, "short", round == 0 ? "longer value" : "value");
     check_into_buffer(db, old, "short", 1);
+    /* The options without their snapshot are those of the present again. */
+    size_t len = 0;
+    unsigned char found = 0;
+    char place[16];
+    rocksdb_get_into_buffer(db, old, "short", 5, place, sizeof place, &len, &found, &error);
+    CHECK(found == 1 && len == (round == 1 ? 12 : 5));
+    rocksdb_readoptions_set_snapshot(old, NULL);
+    rocksdb_get_into_buffer(db, old, "short", 5, place, sizeof place, &len, &found, &error);
+    CHECK_OK(error);
+    CHECK(found == 1 && len == (round == 0 ? 12 : 5));
     rocksdb_readoptions_destroy(old);
     rocksdb_release_snapshot(db, snapshot);
     rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();

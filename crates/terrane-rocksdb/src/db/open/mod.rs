@@ -269,7 +269,7 @@ fn open_families(
             table => table?,
         };
         let mut family = opened_family(table, wanted, slots, access, &attached)?;
-        family.views = views.clone();
+        family.see_by(views.clone());
         families.push(family);
     }
     let at = wanted.iter().position(|wanted| wanted.name == DEFAULT).expect("looked for above");
@@ -353,6 +353,7 @@ pub(crate) fn opened_family(
     let is_plain = history.is_none() && wanted.ttl_seconds <= 0 && found == terrane_base::key_order::BYTEWISE;
     Ok(Family {
         takes_records: is_plain && access == Access::Write,
+        reads_specially: statistics.is_some() || history.is_some(),
         slot: slots.of(table.name()),
         transform,
         order,

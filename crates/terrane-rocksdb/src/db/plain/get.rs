@@ -25,8 +25,7 @@ const BUFFER_BYTES_MAX: usize = 1 << 20;
 /// Returns true if a read is counted, or not of the table as it is, or has options without an effect.
 #[inline]
 fn is_special(family: &Family, options: Option<&ReadOptions>) -> bool {
-    let is_special = family.statistics.is_some() || family.history.is_some() || family.is_followed();
-    is_special || options.is_some_and(ReadOptions::is_special)
+    family.reads_specially() || options.is_some_and(ReadOptions::is_special)
 }
 
 /// The value of `key` as the options see it.
@@ -158,13 +157,16 @@ fn into_buffer(
     buffer: &mut [MaybeUninit<u8>],
     (len, found): (Out<'_, usize>, Out<'_, u8>),
 ) -> Result<u8> {
-    if !is_special(family, options) {
-        let value_len = family.table.get_to(key, buffer)?;
-        put(found, u8::from(value_len.is_some()));
-        put(len, value_len.unwrap_or(0));
-        return Ok(u8::from(value_len.is_some_and(|value_len| value_len <= buffer.len())));
+    if is_special(family, options) {
+        return into_buffer_specially(family, options, key, buffer, (len, found));
     }
-    into_buffer_specially(family, options, key, buffer, (len, found))
+    let (is_found, value_len, fits) = match family.table.get_to_here(key, buffer)? {
+        Some(value_len) => (1, value_len, u8::from(value_len <= buffer.len())),
+        None => (0, 0, 0),
+    };
+    put(found, is_found);
+    put(len, value_len);
+    Ok(fits)
 }
 
 /// [`into_buffer`] where [`is_special`] says so.

@@ -91,11 +91,17 @@ fn an_option_of_a_call_is_found_by_its_own_place() {
 fn read_options_keep_what_is_ignored_of_them() {
     let mut options = ReadOptions::default();
     assert_eq!(options.kept_ignored(), 0);
+    assert!(!options.is_special());
     options.fields.read_tier = 1;
     options.changed();
+    assert!(options.is_special(), "something is to be said of it");
     assert_eq!(options.kept_ignored(), options.ignored());
     assert_eq!(named(options.kept_ignored()).len(), 1);
     options.fields.read_tier = 0;
     options.changed();
     assert_eq!(options.kept_ignored(), 0);
+    assert!(!options.is_special());
+    options.timestamp = Some(vec![1]);
+    options.changed();
+    assert!(options.is_special(), "the past is asked for");
 }
