@@ -11,10 +11,10 @@
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::{c_char, c_int, c_uchar};
-use std::ptr::null;
+use std::ptr::{null, null_mut};
 
 use crate::engine::rocksdb::api::{
-    Api, ColumnFamily, Db, ErrPtr, PinnedMultiGet, ReadOptions, Slice, WriteOptions, checked,
+    Api, ColumnFamily, Db, ErrPtr, PinnedMultiGet, ReadOptions, Slice, WriteOptions, checked, text,
 };
 use crate::engine::rocksdb::session::{RocksSession, lent};
 use crate::engine::{Change, Direction, EngineCounters, Session, ShowRow, Visit, Write};
@@ -103,6 +103,11 @@ impl Functions {
 pub(super) struct SessionLikeLibrary<'d> {
     usual: RocksSession<'d>,
     functions: Functions,
+    /// What reads pass, taken once, as a program in C has it in variables. The database of `usual` owns all
+    /// of it.
+    db: *mut Db,
+    read: *const ReadOptions,
+    families: Vec<*mut ColumnFamily>,
     buffer: Vec<u8>,
     keys: Vec<Slice>,
 }
@@ -123,11 +128,25 @@ impl Drop for Answers {
 impl<'d> SessionLikeLibrary<'d> {
     /// Begins.
     pub(super) fn new(usual: RocksSession<'d>, functions: Functions) -> Self {
-        SessionLikeLibrary { usual, functions, buffer: vec![0; BUFFER_BYTES], keys: Vec::new() }
+        let database = usual.database;
+        let (db, read) = (database.raw(), database.read.as_ptr().cast_const());
+        let families = database.tables().map(|table| database.family(table)).collect();
+        let (buffer, keys) = (vec![0; BUFFER_BYTES], Vec::new());
+        SessionLikeLibrary { usual, functions, db, read, families, buffer, keys }
+    }
+
+    /// The error of a get.
+    #[cold]
+    #[inline(never)]
+    fn get_failed(&self, message: *mut c_char) -> Error {
+        // SAFETY: the library left an error text for us to free.
+        let message = unsafe { text(&self.usual.database.api, message) };
+        Error::engine("rocksdb", "get", message.unwrap_or_default())
     }
 
     /// Gets a value that did not fit.
     #[cold]
+    #[inline(never)]
     fn get_longer(&mut self, table: u32, key: &[u8], size: usize, visit: &mut Visit<'_>) -> Result<bool> {
         if size <= self.buffer.len() {
             return Err(Error::engine("rocksdb", "get", "a value that fits was not copied"));
@@ -164,25 +183,25 @@ impl<'d> SessionLikeLibrary<'d> {
 
 impl Session for SessionLikeLibrary<'_> {
     fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {
-        let database = self.usual.database;
-        let (mut size, mut found) = (0, 0);
-        let fits = checked(&database.api, "get", |error| {
-            // SAFETY: all handles are alive; key and buffer are for the call.
-            unsafe {
-                (self.functions.get)(
-                    database.raw(),
-                    database.read.as_ptr(),
-                    database.family(table),
-                    key.as_ptr().cast(),
-                    key.len(),
-                    self.buffer.as_mut_ptr().cast(),
-                    self.buffer.len(),
-                    &raw mut size,
-                    &raw mut found,
-                    error,
-                )
-            }
-        })?;
+        let (mut size, mut found, mut error) = (0, 0, null_mut());
+        // SAFETY: all handles are alive; key and buffer are for the call.
+        let fits = unsafe {
+            (self.functions.get)(
+                self.db,
+                self.read,
+                self.families[table as usize],
+                key.as_ptr().cast(),
+                key.len(),
+                self.buffer.as_mut_ptr().cast(),
+                self.buffer.len(),
+                &raw mut size,
+                &raw mut found,
+                &raw mut error,
+            )
+        };
+        if !error.is_null() {
+            return Err(self.get_failed(error));
+        }
         if fits != 0 {
             assert!(size <= self.buffer.len(), "a value of {size} bytes is said to fit");
             visit(key, &self.buffer[..size]);
@@ -197,11 +216,10 @@ impl Session for SessionLikeLibrary<'_> {
     fn multi_get(&mut self, table: u32, keys: &[&[u8]], visit: &mut Visit<'_>) -> Result<u64> {
         self.keys.clear();
         self.keys.extend(keys.iter().map(|key| Slice { data: key.as_ptr().cast(), size: key.len() }));
-        let database = self.usual.database;
+        let family = self.families[table as usize];
         // SAFETY: all handles are alive, and so are the keys and their list.
         let raw = unsafe {
-            let (read, family) = (database.read.as_ptr(), database.family(table));
-            (self.functions.multi_get)(database.raw(), read, family, self.keys.len(), self.keys.as_ptr(), 0)
+            (self.functions.multi_get)(self.db, self.read, family, self.keys.len(), self.keys.as_ptr(), 0)
         };
         let answers = Answers { raw, end: self.functions.end };
         self.show(&answers, keys, visit)
