@@ -39,7 +39,7 @@ impl Sizes {
             "terrane-sim" => &["TERRANE_SIM_START", "TERRANE_SCHEDULES_START"],
             "terrane-fuzz" => &["TERRANE_FUZZ_SEED"],
             "terrane-compaction" => &["TERRANE_PARTS_START"],
-            "terrane-engine" if !is_explored => &["TERRANE_CALLS_START"],
+            "terrane-engine" if !is_explored => &["TERRANE_CUTS_START", "TERRANE_POWER_SEED"],
             _ => &[],
         };
         let sizes: &[(&str, &str)] = match (self, package) {
@@ -51,18 +51,18 @@ impl Sizes {
                 ("TERRANE_SCHEDULES_HISTORIES", "10"),
                 STEPS,
             ],
-            (Sizes::Quick(_), "terrane-engine") if !is_explored => {
-                &[
-                    ("TERRANE_CONCURRENT_BATCHES", "500"),
-                    ("TERRANE_POWER_HISTORIES", "6"),
-                    ("TERRANE_CALLS_PART", "3"),
-                ]
-            }
+            (Sizes::Quick(_), "terrane-engine") if !is_explored => &[
+                ("TERRANE_CONCURRENT_BATCHES", "500"),
+                ("TERRANE_POWER_HISTORIES", "6"),
+                ("TERRANE_CUTS_PART", "3"),
+            ],
             (Sizes::Quick(_), "terrane-journal") if !is_explored => &[("TERRANE_PM_PART", "1")],
             // Each call fails once, in one of three ways.
             (Sizes::Quick(_), "terrane-remote") => &[("TERRANE_CALLS_PART", "3")],
             (Sizes::Quick(_), "terrane-cli") => &[("TERRANE_KILLS", "3")],
-            (Sizes::Quick(_), "terrane-compaction") if !is_explored => &[("TERRANE_PARTS_SEEDS", "4"), ("TERRANE_JOBS_SEEDS", "2")],
+            (Sizes::Quick(_), "terrane-compaction") if !is_explored => {
+                &[("TERRANE_PARTS_SEEDS", "4"), ("TERRANE_JOBS_SEEDS", "2")]
+            }
             (Sizes::Quick(_), _) if is_explored => &[("TERRANE_SCHEDULES", "500")],
             (Sizes::Quick(_), _) => &[],
         };

@@ -13,6 +13,7 @@ use crate::tree::Tree;
 /// Programs with sizes that [`crate::sizes`] makes smaller; those on shuttle are a step of their own.
 const SOAKED: &[(&str, &str)] = &[
     ("terrane-sim", "suite"),
+    ("terrane-sim", "values"),
     ("terrane-sim", "schedules"),
     ("terrane-fuzz", "smoke"),
     ("terrane-engine", "suite"),
@@ -44,7 +45,7 @@ pub struct Step {
     pub limit: Duration,
     /// How it runs among the steps of [`crate::test`].
     pub way: Way,
-    /// Which of the programs that are built run, by package and target; all if there are none.
+    /// The programs that run, by package and target; where the list is empty, all that were built.
     pub only: &'static [(&'static str, &'static str)],
 }
 
@@ -59,7 +60,7 @@ impl Step {
         Step { way: Way::Command(build), ..Step::new(title, minutes, arguments) }
     }
 
-    /// Whether a program that was built for it runs.
+    /// Returns true if a program that was built for it runs.
     #[must_use]
     pub fn runs(&self, package: &str, target: &str) -> bool {
         self.only.is_empty() || self.only.contains(&(package, target))
@@ -191,7 +192,7 @@ fn shuttle_step(tree: &Tree, minutes: u64) -> Option<Step> {
 /// The steps of [`crate::test::soak`]: what [`crate::sizes`] makes smaller in [`crate::test::run`].
 #[must_use]
 pub fn soak_steps(tree: &Tree) -> Vec<Step> {
-    // The build of [`test_steps`], so that a soak of a tree that was tested builds nothing.
+    // The build of [`test_steps`]: a soak of a tree that was tested with the same settings builds nothing.
     let arguments = format!("test {WORKSPACE},{FEATURES} --tests");
     let programs = Step::new("simulation, fuzz smoke, loads and kills", 240, &arguments);
     let mut steps = vec![Step { only: SOAKED, ..programs }];

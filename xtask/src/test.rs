@@ -158,6 +158,12 @@ fn build(
     let jobs = match &step.way {
         Way::Programs => {
             let job = |program: &Program| job_of(program, number, step, (cargo, own), (&variables, sizes));
+            let missing = step.only.iter().find(|(package, target)| {
+                !built.iter().any(|program| program.package == *package && program.target == *target)
+            });
+            if let Some((package, target)) = missing {
+                return Err(format!("{}: there is no test program {target} of {package}", step.title));
+            }
             let runs = |program: &&Program| step.runs(&program.package, &program.target);
             built.iter().filter(runs).map(job).collect()
         }

@@ -30,7 +30,7 @@ fn start() -> u64 {
     })
 }
 
-/// Histories of the sample, each under 40 schedules; `TERRANE_SCHEDULES_HISTORIES` takes more.
+/// Histories of the sample, each under 40 schedules; `TERRANE_SCHEDULES_HISTORIES` takes more or fewer.
 fn histories() -> u64 {
     std::env::var("TERRANE_SCHEDULES_HISTORIES")
         .map_or(20, |text| text.parse().expect("a number of histories"))

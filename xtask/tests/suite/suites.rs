@@ -5,6 +5,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use xtask::sizes::Sizes;
 use xtask::suites::{self, Step, Way, run_within};
 use xtask::tree::Tree;
 
@@ -35,6 +36,12 @@ fn the_suites_find_explorations_and_benches() {
     let soak = suites::soak_steps(&tree);
     assert_eq!(commands(&soak), [format!("test {of_all},{both} --tests"), shuttle], "no other build");
     assert!(soak[0].runs("terrane-sim", "schedules") && !soak[0].runs("terrane-base", "suite"));
+    let quick = ["terrane-sim", "terrane-engine", "terrane-journal", "terrane-remote", "terrane-cli"];
+    for package in quick.into_iter().chain(["terrane-compaction"]) {
+        assert!(!Sizes::Quick(1).variables(package, false).is_empty(), "{package} has sizes");
+        assert!(soak[0].runs(package, "suite"), "{package} runs whole in a soak");
+    }
+    assert!(soak[0].runs("terrane-sim", "values"), "so do the courses below the ceiling of space");
     assert!(soak[1].runs("high", "shuttle"), "a step without a list runs all");
     assert_eq!(
         commands(&suites::bench_steps(&tree)),

@@ -246,11 +246,14 @@ fn a_library_without_a_test_program_has_no_tests() {
     };
     let tests_inside = "//! Low.\n\n#[cfg(test)]\nmod tests {\n    #[test]\n    fn one() {}\n}\n";
     let inside = "crates/low/src/part.rs";
-    for text in [tests_inside, "//! Low.\n\n#[test]\nfn one() {}\n", "//! Low.\n\nproptest! {}\n"] {
+    let any = "//! Low.\n\n#[cfg(any(feature = \"x\", test))]\nmod part;\n";
+    for text in [tests_inside, any, "//! Low.\n\n#[test]\nfn one() {}\n", "//! Low.\n\nproptest! {}\n"] {
         let tree = without("test = false\n", inside, text);
         refused(&tree, &["crates/low/src/part.rs:3", "would never run", "`crates/low/tests/suite`"]);
     }
-    let kept: [(&str, &str, &str); 4] = [
+    let kept: [(&str, &str, &str); 6] = [
+        ("test = false\n", inside, "//! Low.\n\n#[cfg(not(test))]\nconst TESTED: bool = cfg!(tested);\n"),
+        ("test = false\n", "crates/low/src/bin/part.rs", tests_inside),
         ("test = true\n", inside, tests_inside),
         ("doctest = false\n", inside, tests_inside),
         ("test = false\n", "crates/low/tests/suite/part.rs", tests_inside),

@@ -136,7 +136,7 @@ fn a_shell_reads_beside_a_writer() {
 fn a_shell_prints_in_the_format_of_its_mode() {
     let shell = Shell::new();
     shell.ok("put db a 1");
-    let input = ".mode\n.mode json\n.mode\nget a\nscan\nget a --format hex\nchanges --limit 1\n.mode default\nget a\n";
+    let input = ".mode\n.mode json\n.mode\nget a\nscan\nget a --format hex\nput b 2\nchanges --limit 1\n.mode default\nget a\n";
     let (code, said, error) = shell_says(&shell, "shell db", input);
     assert_eq!(code, Some(0), "{error}");
     let lines: Vec<&str> = said.lines().collect();
@@ -148,16 +148,20 @@ fn a_shell_prints_in_the_format_of_its_mode() {
 }
 
 #[test]
-fn a_shell_prints_into_a_file_until_it_is_told_otherwise() {
+fn a_shell_prints_into_a_file_until_the_next_output() {
     let shell = Shell::new();
     shell.ok("put db a 1");
     let input = ".output rows.txt\nget a\nscan\n.output\ncount\n";
     assert_eq!(shell_says(&shell, "shell db", input), (Some(0), "1\n".to_owned(), String::new()));
     assert_eq!(std::fs::read_to_string(shell.path("rows.txt")).unwrap(), "1\na\t1\n");
+    shell.ok("put db -- --format 2");
+    let (code, said, error) = shell_says(&shell, "shell db", ".mode hex\nget -- --format\n");
+    assert_eq!((code, said.as_str()), (Some(0), "32\n"), "what stands behind -- is a key: {error}");
     for (line, code, part) in [
         (".output rows.txt", 2, "rows.txt exists already"),
         (".output db/rows.txt", 2, "within the database"),
         (".output none/rows.txt", 1, "none/rows.txt"),
+        (".output one two", 2, "\"two\" is another"),
     ] {
         let (ended, _, error) = shell_says(&shell, "shell db", &format!("{line}\n"));
         assert!(ended == Some(code) && error.contains(part), "{line}: {error}");
@@ -180,7 +184,7 @@ fn a_shell_reads_commands_from_a_file() {
     assert!(code == Some(1) && error.contains("line 2: wrong.txt: line 2: there is no key"), "{error}");
     shell.file("itself.txt", ".read itself.txt\n");
     let (code, _, error) = shell_says(&shell, "shell db", ".read itself.txt\n");
-    assert!(code == Some(2) && error.contains("16 files read each other"), "{error}");
+    assert!(code == Some(2) && error.contains("16 files are being read"), "{error}");
     shell.file("quits.txt", "get d\n.quit\nput f 6\n");
     let (code, said, _) = shell_says(&shell, "shell db", ".read quits.txt\nput g 7\n");
     assert_eq!((code, said.as_str()), (Some(0), "4\n"));

@@ -236,7 +236,7 @@ fn jobs_side_by_side_keep_every_reader() {
 fn chosen(seeds: Range<u64>) -> impl Iterator<Item = u64> {
     let all = seeds.end - seeds.start;
     let (count, start) = (number("TERRANE_JOBS_SEEDS", all).min(all), number("TERRANE_PARTS_START", 0));
-    (start..start + count).map(move |index| seeds.start + index % all)
+    (0..count).map(move |index| seeds.start + (start % all + index) % all)
 }
 
 macro_rules! seeds {

@@ -71,6 +71,7 @@ impl Shared {
         mode: ReadMode,
         places: &mut [MaybeUninit<u8>],
     ) -> Result<Option<usize>> {
+        debug_assert!(!self.slow_log.watches_reads(), "`get_watched` samples a read that is watched");
         let mut target = SliceTarget::new(places);
         let found = self.get_sampled(table, key, mode, &mut target)?;
         Ok(target.finish(found))

@@ -1,4 +1,4 @@
-//! What a point read does when memory has not ended it, a function for each target.
+//! The parts of a point read that follow when memory has not ended it, a function for each target.
 //!
 //! The beginning of a read is a part of its caller, in another crate too ([`Shared::get_to_here`]). A generic
 //! function would be made again there, and differently; these are made once, in this crate.
@@ -42,6 +42,7 @@ macro_rules! read_targets {
 
             #[inline(never)]
             fn get_rest(&mut self, shared: &Shared, read: &PointRead<'_>, rest: Rest) -> Result<bool> {
+                debug_assert!(!matches!(rest, Rest::Done(_)), "a read that is done has no rest");
                 shared.get_rest(read, rest, self)
             }
         }

@@ -12,7 +12,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 
-use support::{DIR, open, part_of_calls, rows, small_options};
+use support::{DIR, open, part_of_cuts, rows, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Batch, Result};
@@ -176,7 +176,7 @@ fn shared_objects_are_copied_once_and_kept_while_a_backup_needs_them() {
 
 #[test]
 fn a_cut_at_any_call_leaves_older_backups_whole_and_no_half_one() {
-    let (mut cut_after, step) = part_of_calls();
+    let (mut cut_after, step) = part_of_cuts();
     loop {
         let memory = MemDisk::new();
         let engine = filled(memory.clone(), &small_options());
@@ -240,7 +240,7 @@ fn a_restore_that_is_cut_at_any_call_leaves_nothing_or_all() {
     let expected = check(&engine);
     let place = backups(memory.clone());
     create(&place, &engine).unwrap();
-    let (mut cut_after, step) = part_of_calls();
+    let (mut cut_after, step) = part_of_cuts();
     loop {
         let other = MemDisk::new();
         let disk = FaultyDisk::new(Arc::new(other.clone()));

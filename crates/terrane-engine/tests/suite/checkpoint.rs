@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use support::{DIR, get, open, part_of_calls, rows, small_options};
+use support::{DIR, get, open, part_of_cuts, rows, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Batch, Functions, Kind, Result};
@@ -182,7 +182,7 @@ impl Drop for Over<'_> {
 
 #[test]
 fn a_cut_at_any_call_leaves_a_whole_checkpoint_or_none_and_the_source_as_it_was() {
-    let (first, step) = part_of_calls();
+    let (first, step) = part_of_cuts();
     let mut cut_after = first;
     for can_link in [true, false] {
         loop {

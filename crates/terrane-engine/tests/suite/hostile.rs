@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use support::stored::{Rows, files, read_all};
-use support::{DIR, get, number_from_env, open, part_of_calls, small_options};
+use support::{DIR, get, number_from_env, open, part_of_cuts, small_options};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Error, Kind, Rng, TableId};
@@ -122,14 +122,19 @@ fn a_flipped_bit_is_noticed_or_harmless() {
     let (disk, expected) = store();
     let mut numbers = Rng::new(1);
     let mut outcomes = Outcomes::default();
-    let (first, part) = part_of_calls();
+    let (first, part) = part_of_cuts();
     for path in files(&disk) {
         let bytes = contents(&disk, &path);
-        for offset in offsets(&bytes, &mut numbers).into_iter().skip(first as usize).step_by(part as usize) {
+        for (index, offset) in (0..).zip(offsets(&bytes, &mut numbers)) {
+            // Drawn for each, so that a part has the bits of the whole.
+            let bit = numbers.below(8);
+            if index % part != first {
+                continue;
+            }
             let copy = disk.kill();
-            let flipped = bytes[offset as usize] ^ (1 << numbers.below(8));
+            let flipped = bytes[offset as usize] ^ (1 << bit);
             writable(&copy, &path).write_at(offset, &[flipped]).unwrap();
-            outcomes.judge(copy, &expected, &format!("bit of byte {offset} of {}", path.display()));
+            outcomes.judge(copy, &expected, &format!("bit {bit} of byte {offset} of {}", path.display()));
         }
     }
     println!("{outcomes:?}");
@@ -141,15 +146,19 @@ fn a_truncated_or_zeroed_file_is_noticed_or_harmless() {
     let (disk, expected) = store();
     let mut numbers = Rng::new(2);
     let mut outcomes = Outcomes::default();
-    let (first, part) = part_of_calls();
+    let (first, part) = part_of_cuts();
     for path in files(&disk) {
         let bytes = contents(&disk, &path);
-        for offset in offsets(&bytes, &mut numbers).into_iter().skip(2 * first as usize).step_by(2 * part as usize) {
+        for (index, offset) in (0..).zip(offsets(&bytes, &mut numbers).into_iter().step_by(2)) {
+            let zeroed = 1 + numbers.below(4096);
+            if index % part != first {
+                continue;
+            }
             let copy = disk.kill();
             writable(&copy, &path).set_len(offset).unwrap();
             outcomes.judge(copy, &expected, &format!("{} cut at {offset}", path.display()));
             let copy = disk.kill();
-            let len = (1 + numbers.below(4096)).min(bytes.len() as u64 - offset);
+            let len = zeroed.min(bytes.len() as u64 - offset);
             writable(&copy, &path).write_at(offset, &vec![0; len as usize]).unwrap();
             outcomes.judge(copy, &expected, &format!("{} zeroed at {offset} for {len}", path.display()));
         }

@@ -2,7 +2,7 @@
 //! recovery. Every acknowledged commit must exist, and the existing rows must be those of a prefix of the
 //! commits over all tables.
 //!
-//! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` repeats one history.
+//! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` is the first history.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -277,7 +277,8 @@ fn a_table_created_after_unsynced_writes_does_not_promise_them() {
 #[test]
 fn without_a_journal_flushed_writes_survive() {
     let options = Options { journal: JournalMode::Off, ..small_options() };
-    for seed in 0..number_from_env("TERRANE_POWER_HISTORIES", 25) {
+    let first = number_from_env("TERRANE_POWER_SEED", 0);
+    for seed in first..first + number_from_env("TERRANE_POWER_HISTORIES", 25) {
         let mut numbers = Rng::new(seed);
         let disk = MemDisk::new();
         let mut engine = open(disk.clone(), &options).unwrap();

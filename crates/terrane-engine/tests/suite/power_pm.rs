@@ -2,7 +2,7 @@
 //! the checker says what the memory may have, and the device beside it is cut at the same moment. Every
 //! acknowledged commit must exist, with or without `sync`, and the rows must be those of a prefix.
 //!
-//! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` repeats one history.
+//! `TERRANE_POWER_HISTORIES` scales it, `TERRANE_POWER_SEED` is the first history.
 
 use crate::support;
 

@@ -229,7 +229,7 @@ impl<'a> ErrPtr<'a> {
     /// Runs `body`; its failure, or its panic, is put into the place, and the absent result returned.
     #[inline]
     pub(crate) fn report<R: Absent>(mut self, body: impl FnOnce() -> Result<R>) -> R {
-        // A failure is put before the end of what is caught, so that a result alone passes out of there: a
+        // A failure is put before the caught part ends, so that a result alone passes out of there: a
         // choice of two would pass through memory.
         let caught = catch_unwind(AssertUnwindSafe(|| match body() {
             Ok(result) => result,

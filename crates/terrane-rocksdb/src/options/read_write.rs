@@ -22,7 +22,7 @@ pub(crate) struct ReadOptions {
     pub(crate) start_timestamp: Option<Vec<u8>>,
     /// The options that are set and have no effect, found when one is set.
     ignored: u64,
-    /// What [`ReadOptions::is_special`] says, found when an option is set: a read only looks here.
+    /// The answer of [`ReadOptions::is_special`], found when an option is set: a read only looks here.
     is_special: bool,
 }
 

@@ -6,7 +6,7 @@
 //! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `other_ops`,
 //!   `bulk`: do it and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one. [`arguments`]: those of
-//!   the command for it. [`programs`]: small programs with known faults.
+//!   the command for it. [`programs`]: runs small programs, such as those of the tests with known faults.
 //!
 //! [`mod@crate::run`] runs background work in whole steps on the thread that waits for it. This module finds
 //! what that cannot: errors when the work of two threads meets in the middle.

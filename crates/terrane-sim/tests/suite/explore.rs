@@ -27,9 +27,9 @@ fn every_crash_of_pairs_of_operations_leaves_a_prefix() {
         }
     }
     println!("{sum:?}");
-    assert!(sum.states > 0, "{sum:?}");
-    // Of histories that a seed chose it is not known how much each of them does.
-    if start == 0 {
+    assert!(sum.states > count, "{sum:?}");
+    // Of a few histories that a seed chose it is not known how much each of them does.
+    if start == 0 && count >= 24 {
         assert!(sum.states > count * 50 && sum.again > 0 && sum.exhausted > count, "{sum:?}");
         assert!(sum.torn > count && sum.onward > count, "{sum:?}");
     }

@@ -124,6 +124,7 @@ impl Table {
     /// Apart from the other keys, so that their read is no function of its own.
     #[inline(never)]
     fn get_encoded_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
+        debug_assert!(!self.has_plain_keys(), "plain keys are read by the callers of this function");
         self.refuse_if_dropped()?;
         self.encoding(key, |key| self.engine.get_to(&self.inner, key, self.mode(None), places))
     }

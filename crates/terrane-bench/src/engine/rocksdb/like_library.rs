@@ -103,8 +103,8 @@ impl Functions {
 pub(super) struct SessionLikeLibrary<'d> {
     usual: RocksSession<'d>,
     functions: Functions,
-    /// What reads pass, taken once, as a program in C has it in variables. The database of `usual` owns all
-    /// of it.
+    /// The handles that reads pass, as a program in C has them in variables. The database of `usual` owns
+    /// them.
     db: *mut Db,
     read: *const ReadOptions,
     families: Vec<*mut ColumnFamily>,

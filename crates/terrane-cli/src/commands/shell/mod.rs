@@ -176,9 +176,10 @@ impl Shell {
 
     /// Does what a line says, and prints into the file of `.output` if there is one.
     fn take_line(&mut self, words: &[String], out: &mut dyn Write) -> Result<Next, Failure> {
-        // A file that is read may change where commands print; help is for the person who asks.
+        // A file that is read may change where commands print; help is shown where it is asked for.
         let changes_output =
             words.first().is_some_and(|name| matches!(name.as_str(), ".output" | ".read" | ".help" | "help"));
+        debug_assert!(self.files == 0 || self.engine.opened.is_some(), "a file is read for an open database");
         match self.output.take() {
             Some(mut output) if !changes_output => {
                 let done = output.take(|file| self.take(words, file));
@@ -256,12 +257,14 @@ impl Shell {
     }
 }
 
-/// Whether a command says how it prints.
+/// Returns true if a command says how it prints.
 fn has_format(words: &[String]) -> bool {
-    words.iter().any(|word| word.starts_with("--format") || word == "--number")
+    // What stands behind -- is no option.
+    let mut options = words.iter().take_while(|word| *word != "--");
+    options.any(|word| word.starts_with("--format") || word == "--number")
 }
 
-/// What comes behind a line.
+/// The step behind a line.
 enum Next {
     Line,
     End,

@@ -56,6 +56,10 @@ impl Output {
     ) -> Result<T, Failure> {
         let mut watched = Watched { file: &mut self.file, failed: None };
         let done = command(&mut watched);
+        debug_assert!(
+            done.is_err() || watched.failed.is_none(),
+            "a command reports what its output did not take"
+        );
         match watched.failed {
             Some(error) => Err(self.failure(&error)),
             None => {
@@ -75,9 +79,12 @@ struct Watched<'f> {
 impl Watched<'_> {
     fn watch<T>(&mut self, done: io::Result<T>) -> io::Result<T> {
         done.map_err(|error| {
-            let told = io::Error::from(error.kind());
-            self.failed.get_or_insert(error);
-            told
+            let kind = error.kind();
+            // A write that a signal interrupts is made again.
+            if kind != io::ErrorKind::Interrupted {
+                self.failed.get_or_insert(error);
+            }
+            io::Error::from(kind)
         })
     }
 }

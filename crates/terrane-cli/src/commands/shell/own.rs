@@ -40,6 +40,12 @@ impl Shell {
         out: &mut dyn Write,
     ) -> Result<Next, Failure> {
         let first = words.first().map(String::as_str);
+        if let Some(further) = words.get(1) {
+            let why = format!(
+                ".{name} takes one word at most, and {further:?} is another: quote words with spaces"
+            );
+            return Err(Failure::new(Code::Usage, why));
+        }
         match (name, first) {
             ("quit" | "exit", _) => return Ok(Next::End),
             ("help", None) => help(out)?,
@@ -100,22 +106,27 @@ impl Shell {
 
     /// Prints into a file from now on, or to standard output again.
     fn set_output(&mut self, file: Option<&str>) -> Result<(), Failure> {
-        if let Some(mut output) = self.output.take() {
-            output.finish()?;
-        }
-        self.output = file.map(|file| Output::create(file.into(), &self.path)).transpose()?;
-        Ok(())
+        // The file before stays where the new one is refused.
+        let next = file.map(|file| Output::create(file.into(), &self.path)).transpose()?;
+        let former = std::mem::replace(&mut self.output, next);
+        former.map_or(Ok(()), |mut former| former.finish())
     }
 
     /// Does what the lines of a file say.
     fn read(&mut self, file: &str, out: &mut dyn Write) -> Result<Next, Failure> {
         if self.files == FILES_MAX {
-            let why = format!(".read {file}: {FILES_MAX} files read each other, and no further one is read");
+            let why = format!(
+                ".read {file}: {FILES_MAX} files are being read, each by a line of the one before, and no further one is"
+            );
             return Err(Failure::new(Code::Usage, why));
         }
         let mut input = Input::file(file, &self.stop)?;
         self.files += 1;
         let done = self.take_lines(&mut input, out);
+        debug_assert!(
+            (1..=FILES_MAX).contains(&self.files),
+            "each file that was read is counted until its end"
+        );
         self.files -= 1;
         done
     }

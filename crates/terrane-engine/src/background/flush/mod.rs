@@ -97,14 +97,17 @@ impl Maintenance {
 
     /// Returns true if the generation is written as an overflow run instead of being merged with level 1.
     /// While there are overflow runs, which hold older versions, a newer generation must not go below them.
-    /// Otherwise it depends on whether writers had to wait since the last flush, or will have filled the next
-    /// generation soon: a merge with a level much larger than the generation brings memory back slowly, a run
-    /// quickly; several runs are then merged with the level at once.
+    /// Otherwise it is a run in two cases. Level 1 is much larger than the generation, and writers had to
+    /// wait since the last flush, or will have filled the next generation soon: a merge would bring memory
+    /// back slowly, a run does quickly, and several runs are then merged with the level at once. Or a load
+    /// begins ([`Self::is_load`]): before a merge the journal is synced, and each later merge of the load
+    /// would write all of level 1 again.
     fn must_overflow(&self, table: &Table, generation: &GlobalIndex) -> bool {
         let tree = table.pinned().tree;
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
         let level_1 = sizes.first().copied().unwrap_or(0);
         let is_large = level_1 > OVERFLOW_RATIO * level_bytes_of(table, &tree, generation);
+        let begins_load = sizes.iter().all(|bytes| *bytes == 0) && self.is_load(table, generation);
         let paused = self.throttle.paused_micros_of(table);
         let had_to_wait = paused > table.paused_before.swap(paused, Ordering::Relaxed);
         // What a range delete meets in level 1 is for a merge of runs to find out: it may be all of it.
@@ -114,7 +117,16 @@ impl Maintenance {
         let is_chosen = self.options.experiments.always_overflow;
         (is_chosen || is_ranged || is_manual || !tree.runs.is_empty() || self.is_hurt(table.id))
             || level_1 > OVERFLOW_FACTOR.saturating_mul(Targets::new(&sizes, &table.settings().limits).of(1))
+            || begins_load
             || (is_large && (had_to_wait || self.write_control().puts_off()))
+    }
+
+    /// Returns true if a generation in an empty tree is the first one of a load: as large as a memtable, and
+    /// with few values that are separated. Runs hide such values from their collection.
+    fn is_load(&self, table: &Table, generation: &GlobalIndex) -> bool {
+        let bytes = generation.record_bytes() + generation.index_bytes();
+        let mean_bytes = generation.record_bytes() / generation.entry_count().max(1);
+        bytes >= self.memory.memtable_limit() / 2 && mean_bytes < table.settings().limits.separate_from
     }
 
     /// Returns true if another table has records up to `seq` in memory only. If none has, a run that holds

@@ -55,6 +55,36 @@ impl Clock for Told {
     }
 }
 
+/// The first generation of a load is an overflow run, and the journal is not synced for it; a small one that
+/// a caller has flushed is merged into level 1.
+#[test]
+fn the_first_generation_of_a_load_is_a_run() {
+    for (puts, runs) in [(40_000, 1), (50, 0)] {
+        let options = Options { memory_bytes: 16 << 20, segment_bytes: 256 << 10, ..Options::default() };
+        let disk = Arc::new(MemDisk::new());
+        let engine = Engine::open_on(disk, Path::new("/db"), &options, Env::real()).expect("opens");
+        let has_written = || {
+            let stats = engine.stats();
+            stats.overflow_runs_written + stats.flush_steps > 0
+        };
+        let durable = engine.journal.durable();
+        let puts_until_flush = (0..puts).take_while(|_| !has_written());
+        puts_until_flush.for_each(|number: u64| {
+            engine.put(TableId::DEFAULT, &number.to_be_bytes(), &[7; 1000], false).expect("commits");
+        });
+        let is_synced = engine.journal.durable() > durable;
+        if runs == 0 {
+            assert!(!has_written(), "so few rows are no full generation");
+            engine.flush().expect("flushes");
+        }
+        let stats = engine.stats();
+        assert_eq!(stats.overflow_runs_written > 0, runs > 0, "{puts} puts");
+        assert_eq!(stats.flush_steps > 0, runs == 0, "{puts} puts");
+        assert!(runs == 0 || !is_synced, "a run in an empty tree waits for no sync");
+        engine.close().expect("closes");
+    }
+}
+
 /// A database whose level 1 has a row, its default table, and its clock.
 fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<Told>) {
     let real = Env::real();

@@ -91,7 +91,7 @@ numbers! {
     flushes, counter, "generations", "Generations of the global index merged into level 1.";
     flush_steps, counter, "steps", "Ranges of a generation merged, each with one manifest edit.";
     flush_bytes_written, counter, "bytes", "Bytes that flush steps wrote.";
-    overflow_runs_written, counter, "runs", "Generations written as an overflow run because level 1 was behind.";
+    overflow_runs_written, counter, "runs", "Generations written as an overflow run instead of being merged with level 1.";
     compactions, counter, "jobs", "Compaction jobs committed.";
     compactions_elsewhere, counter, "jobs", "Compaction jobs that workers on other machines did; among the jobs committed.";
     compactions_fallen_back, counter, "jobs", "Compaction jobs that were offered to workers, and done here because none did them.";

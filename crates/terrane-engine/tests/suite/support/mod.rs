@@ -71,11 +71,18 @@ pub fn number_from_env(name: &str, default: u64) -> u64 {
     std::env::var(name).ok().map_or(default, |text| text.parse().expect("a whole number"))
 }
 
-/// Where a test begins that takes calls, cuts or bytes one by one, and its step: with `TERRANE_CALLS_PART` it
-/// takes one of so many, from the one that `TERRANE_CALLS_START` chooses; without it, all.
-pub fn part_of_calls() -> (u64, u64) {
-    let step = number_from_env("TERRANE_CALLS_PART", 1);
-    (number_from_env("TERRANE_CALLS_START", 0) % step, step)
+/// Where a test begins that takes calls, cuts or bytes one by one, and its step: with `TERRANE_CUTS_PART` it
+/// takes one of so many, from the one that `TERRANE_CUTS_START` chooses; without it, all.
+pub fn part_of_cuts() -> (u64, u64) {
+    let step = number_from_env("TERRANE_CUTS_PART", 1);
+    assert!(step > 0, "TERRANE_CUTS_PART is 1 or more");
+    (number_from_env("TERRANE_CUTS_START", 0) % step, step)
+}
+
+/// Those of calls, cuts or bytes that [`part_of_cuts`] says.
+pub fn chosen(all: impl Iterator<Item = u64>) -> impl Iterator<Item = u64> {
+    let (first, step) = part_of_cuts();
+    all.skip(first as usize).step_by(step as usize)
 }
 
 /// Looks until it is so; a failure says what did not come.
