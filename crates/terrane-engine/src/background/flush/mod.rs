@@ -121,8 +121,8 @@ impl Maintenance {
             || (is_large && (had_to_wait || self.write_control().puts_off()))
     }
 
-    /// Returns true if a generation in an empty tree is the first one of a load: as large as a memtable, and
-    /// with few values that are separated. Runs hide such values from their collection.
+    /// Returns true if a generation in an empty tree is the first one of a load: at least half as large as
+    /// a memtable, with few values that are separated. Runs hide such values from their collection.
     fn is_load(&self, table: &Table, generation: &GlobalIndex) -> bool {
         let bytes = generation.record_bytes() + generation.index_bytes();
         let mean_bytes = generation.record_bytes() / generation.entry_count().max(1);
