@@ -23,6 +23,7 @@ mod limits;
 mod lost;
 mod multi_get;
 mod pacing;
+mod pool_again;
 mod power;
 mod power_pm;
 mod repair;

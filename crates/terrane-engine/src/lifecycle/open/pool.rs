@@ -6,10 +6,11 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::options::Options;
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Kind, Result, epoch};
 use terrane_device::Disk;
 use terrane_device::pm::{Mapped, PlainMode, PmRegion};
 use terrane_journal::pm::{Pool, PoolSettings, ZoneDisk, begin_epoch};
@@ -18,6 +19,10 @@ use terrane_levels::directory::JOURNAL;
 
 /// Segments that need room beside what the write memory holds: the one that is ready, those at its borders.
 const SEGMENTS_BESIDE: u64 = 4;
+/// How often an opening tries to open a pool that is open already.
+const ATTEMPTS_MAX: u32 = 200;
+/// The time between two attempts.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// The device of a database, and its pool if it has one.
 pub(super) struct Attached {
@@ -49,7 +54,7 @@ impl Attached {
             return Err(too_small(options.pmem_bytes, needed));
         }
         let settings = settings(path, options, env, state)?;
-        let pool = Pool::open(&settings)?;
+        let pool = open_pool(&settings, env)?;
         let bytes = pool.halloc.region().len();
         if bytes < needed && !options.pmem_full_to_file && !options.read_only {
             return Err(too_small(bytes, needed));
@@ -70,6 +75,21 @@ impl Attached {
             None => Ok(()),
         }
     }
+}
+
+/// Opens the pool. A database of this process that was closed keeps it until no reader of the process is in an
+/// epoch that could see its segments, so this waits for some time.
+fn open_pool(settings: &PoolSettings, env: &Env) -> Result<Pool> {
+    for _ in 1..ATTEMPTS_MAX {
+        match Pool::open(settings) {
+            Err(error) if error.kind() == Kind::Busy => {
+                epoch::forget_garbage();
+                env.clock.sleep(PAUSE);
+            }
+            opened => return opened,
+        }
+    }
+    Pool::open(settings)
 }
 
 fn settings(path: &str, options: &Options, env: &Env, state: &State) -> Result<PoolSettings> {
