@@ -62,6 +62,13 @@ impl Header {
         let (&kind, rest) = bytes.split_first()?;
         // Pointers to values stand in extents only.
         let kind = RecordKind::from_u8(kind).filter(|kind| !kind.is_pointer())?;
+        // Most records have numbers of one byte each.
+        if let [table, key_len, value_len, ..] = *rest
+            && table | key_len | value_len < varint::ONE_BYTE_END
+        {
+            let (key_len, value_len) = (key_len.into(), value_len.into());
+            return Some(Header { kind, table: TableId(table.into()), key_len, value_len, header_len: 4 });
+        }
         let (table, table_len) = varint::get(rest)?;
         let rest = rest.get(table_len..)?;
         let (key_len, key_len_len) = varint::get(rest)?;

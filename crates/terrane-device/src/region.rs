@@ -186,25 +186,49 @@ impl Region {
     pub unsafe fn write_parts<const N: usize>(&self, offset: usize, parts: [&[u8]; N]) {
         let len: usize = parts.iter().map(|part| part.len()).sum();
         debug_assert!(offset + len <= self.len, "{len} bytes at {offset} of {}", self.len);
-        let mut written = match &self.beneath {
-            Some(beneath) if beneath.takes(len) => beneath.write(offset, parts),
-            _ => 0,
-        };
+        match &self.beneath {
+            // SAFETY: the caller's promise is the same.
+            Some(beneath) if beneath.takes(len) => unsafe { self.write_long(beneath, offset, parts) },
+            _ => {
+                let mut at = offset;
+                for part in parts {
+                    // SAFETY: as in `write_long`.
+                    unsafe { self.copy_to(at, part) };
+                    at += part.len();
+                }
+            }
+        }
+    }
+
+    /// [`Region::write_parts`] by a system call. What that does not take is copied.
+    ///
+    /// # Safety
+    /// As of [`Region::write`], for all parts together.
+    #[inline(never)]
+    unsafe fn write_long<const N: usize>(&self, beneath: &Beneath, offset: usize, parts: [&[u8]; N]) {
+        let mut written = beneath.write(offset, parts);
         let mut at = offset;
         for part in parts {
             let skipped = written.min(part.len());
             let rest = &part[skipped..];
-            // SAFETY: in bounds and exclusive by the caller's promise; `rest` cannot overlap a range that no
-            // other code reads.
-            unsafe {
-                std::ptr::copy_nonoverlapping(
-                    rest.as_ptr(),
-                    self.start.as_ptr().add(at + skipped),
-                    rest.len(),
-                );
-            }
+            // SAFETY: in bounds and exclusive by the caller's promise.
+            unsafe { self.copy_to(at + skipped, rest) };
             written -= skipped;
             at += part.len();
+        }
+    }
+
+    /// Copies bytes into the mapping.
+    ///
+    /// # Safety
+    /// As of [`Region::write`].
+    #[inline(always)]
+    unsafe fn copy_to(&self, offset: usize, bytes: &[u8]) {
+        // SAFETY: in bounds and exclusive by the caller's promise; `bytes` cannot overlap a range that no
+        // other code reads.
+        unsafe {
+            let to = self.start.as_ptr().add(offset);
+            std::ptr::copy_nonoverlapping(bytes.as_ptr(), to, bytes.len());
         }
     }
 

@@ -296,7 +296,7 @@ impl<E: HasMeta> Chunk<E> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn find_head(&self, key: &[u8], wanted: u64) -> usize {
         let at = count_less(&self.tops, wanted);
         let Some(group) = self.groups.get(at) else { return self.len };

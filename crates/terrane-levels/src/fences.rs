@@ -53,7 +53,7 @@ impl Fences {
 
     /// Index of the first fence that is not less than `key`, or the number of fences; `full` returns a whole
     /// fence, and is called only if heads are equal.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn find<'k>(&self, key: &[u8], full: impl Fn(usize) -> &'k [u8]) -> usize {
         if !self.collation.is_bytes() {
             return self.first_whole_not_less(key, (0, self.heads.len()), full);

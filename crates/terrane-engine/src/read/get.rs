@@ -338,7 +338,7 @@ pub(crate) enum Walk {
 
 /// The walk through overflow runs and levels from the `first`-th on, as far as everything it needs is cached.
 /// Adds what it searched to `runs`; what is missing is searched again.
-#[inline]
+#[inline(always)]
 pub(crate) fn get_cached(
     epoch: &Epoch,
     tree: &Metasnapshot,

@@ -156,7 +156,7 @@ impl<B: AsRef<[u8]>> Block<B> {
     }
 
     /// The newest version of `key` with a number up to `seq`, if this block holds it.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn find<'a>(&'a self, key: &'a [u8], seq: SeqNo) -> Option<Entry<'a>> {
         let (seq_kind, value) = match self.collation.is_bytes() {

@@ -171,7 +171,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
     ///
     /// All entries of `key` lie in this block and in the blocks after it, as long as [`IndexBlock::goes_on`]
     /// holds.
-    #[inline]
+    #[inline(always)]
     #[must_use]
     pub fn find(&self, key: &[u8]) -> usize {
         if !self.collation.is_bytes() {

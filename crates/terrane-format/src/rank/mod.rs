@@ -108,7 +108,7 @@ fn first() -> SearchKernel {
 }
 
 /// The number of heads of a leaf, stored little-endian, that are at most `target`.
-#[inline]
+#[inline(always)]
 pub(crate) fn leaf(heads: &[u8; LEAF_HEAD_BYTES], target: u64) -> usize {
     match current() {
         SearchKernel::Scalar | SearchKernel::Auto => scalar_leaf(heads, target),
@@ -117,7 +117,7 @@ pub(crate) fn leaf(heads: &[u8; LEAF_HEAD_BYTES], target: u64) -> usize {
 }
 
 /// The number of heads of a root that are at most `target`.
-#[inline]
+#[inline(always)]
 pub(crate) fn root(heads: &[u64; ROOT], target: u64) -> usize {
     match current() {
         SearchKernel::Scalar | SearchKernel::Auto => scalar_root(heads, target),
@@ -128,7 +128,7 @@ pub(crate) fn root(heads: &[u64; ROOT], target: u64) -> usize {
 /// The number of heads of a tree of two layers that are at most `target`.
 ///
 /// `leaves` holds `leaf_count` leaves, `STRIDE` bytes from one to the next; `heads` the first number of each.
-#[inline]
+#[inline(always)]
 pub(crate) fn tree<const STRIDE: usize>(
     heads: &[u64; ROOT],
     leaves: &[u8],

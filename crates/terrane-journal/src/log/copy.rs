@@ -68,6 +68,7 @@ pub(crate) unsafe fn copy_batch(entry: &Entry) -> u32 {
 ///
 /// # Safety
 /// As of [`copy_batch`], for all bytes.
+#[inline(always)]
 unsafe fn copy_between(entry: &Entry, before: &[u8], after: &[u8]) -> u32 {
     let header_offset = entry.offset as usize - BATCH_HEADER_BYTES;
     debug_assert!(!entry.segment.is_null(), "the entry is placed");

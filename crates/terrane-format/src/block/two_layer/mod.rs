@@ -250,7 +250,7 @@ impl<'a> Intervals<'a> for TwoLayerBlock<'a> {
         self.show(pos, found.at, &found.parts);
     }
 
-    #[inline]
+    #[inline(always)]
     fn find(self, key: &[u8], seq: SeqNo) -> Option<(SeqKind, &'a [u8])> {
         if !key.starts_with(self.prefix()) {
             return None;
