@@ -25,7 +25,7 @@ pub const END_BYTES_MAX: usize = key::KEY_BYTES_MAX + 1;
 /// Bytes behind the fragments: count, version, checksum.
 pub const TRAILER_BYTES: usize = 4 + 1 + 4;
 
-const SEED: u32 = u32::from_le_bytes(*b"RDEL");
+pub(crate) const SEED: u32 = u32::from_le_bytes(*b"RDEL");
 
 /// A range of keys with the numbers of the range deletes that cover it.
 #[derive(Clone, Debug, PartialEq, Eq)]

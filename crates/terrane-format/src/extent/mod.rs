@@ -25,6 +25,7 @@ pub mod check;
 mod describe;
 mod expiry;
 mod form;
+pub mod mend;
 mod meta;
 pub mod origin;
 pub mod references;

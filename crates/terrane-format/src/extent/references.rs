@@ -28,7 +28,7 @@ pub const REFERENCE_BYTES_MAX: usize = 3 * varint::LONG_BYTES_MAX;
 
 /// Most references for which room is made before they are read.
 const RESERVED_MAX: usize = 256;
-const SEED: u32 = u32::from_le_bytes(*b"REFS");
+pub(super) const SEED: u32 = u32::from_le_bytes(*b"REFS");
 
 /// Pointers of an extent into one value table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

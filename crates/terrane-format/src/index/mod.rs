@@ -14,10 +14,12 @@
 
 mod builder;
 mod describe;
+mod remains;
 mod row;
 
 pub use builder::IndexBuilder;
 pub use describe::describe;
+pub use remains::{Remains, remains_of};
 pub use row::IndexRow;
 
 use std::ops::Range;

@@ -11,6 +11,7 @@ mod external;
 mod filter;
 mod golden;
 mod hostile;
+mod mend;
 mod metrics_page;
 mod pmem_region;
 mod pointers;
