@@ -43,6 +43,7 @@ bugs! {
     AcceptBrokenChain: "recovery: link segments", "a segment that does not follow its predecessor is accepted", "terrane-journal suite hostile::an_exchanged_segment";
     ForgetBehindBreak: "recovery: set records behind a break aside", "sound groups behind a break are not looked for", "terrane-engine suite behind::records_behind_a_damaged_byte";
     AsideNotSynced: "recovery: set records behind a break aside", "a file of records that are set aside is not synced", "terrane-engine suite set_aside::files_survive_a_loss_of_power";
+    RepairNeedsIndex: "repair", "an extent whose index block has a wrong byte is given up", "terrane-engine suite repair_parts::a_flipped_byte";
     RepairForgetsAside: "repair", "records that an opening set aside are not read", "terrane-engine suite behind::repair_reads_what_was_set_aside";
     CutDurableDamage: "recovery: judge the end", "damage in front of the durable end is cut like a torn tail", "terrane-journal suite hostile::the_mark_tells";
     NoDurableMark: "recovery: judge the end", "groups carry no durable-end mark", "terrane-journal suite hostile::the_mark_tells";

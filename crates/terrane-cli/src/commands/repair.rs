@@ -66,6 +66,15 @@ fn show(report: &RepairReport, out: &mut dyn Write) -> Result<(), Failure> {
     if report.doubts_left_out > 0 {
         writeln!(out, "in doubt: and {} more", count(report.doubts_left_out))?;
     }
+    for mend in &report.mends {
+        writeln!(out, "mended: {mend}")?;
+    }
+    if report.mends_left_out > 0 {
+        writeln!(out, "mended: and {} more", count(report.mends_left_out))?;
+    }
+    if report.salvaged > 0 {
+        writeln!(out, "salvaged: {} versions that damaged index blocks lead to", count(report.salvaged))?;
+    }
     if report.foreign_extents + report.replaced > 0 {
         writeln!(
             out,

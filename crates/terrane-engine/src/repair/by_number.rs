@@ -22,7 +22,9 @@ use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Extent, ExtentScanner};
 
 use crate::repair::found::Found;
+use crate::repair::mended_store::MendedStore;
 use crate::repair::origins::{Family, Footers};
+use crate::repair::reached::Reached;
 use crate::repair::rows::{Member, Rows};
 use crate::repair::versions::{Version, Whose, newest_once};
 use crate::repair::{Loss, Repair};
@@ -81,11 +83,13 @@ impl Repair<'_> {
         remains: &Remains,
         (footers, family): (Footers, Family),
     ) -> Result<()> {
-        let tables = self.find_extents(remains, (footers, &family));
         let dir = self.source.join(DATA);
         let settings = StoreSettings { read_only: true, ..StoreSettings::default() };
-        let store: Arc<dyn Store> = match LocalStore::open(self.disk.clone(), &dir, settings) {
-            Ok(store) => Arc::new(store),
+        let opened = LocalStore::open(self.disk.clone(), &dir, settings);
+        let mended = opened.map(|store| MendedStore::new(Arc::new(store)));
+        let tables = self.find_extents(remains, (footers, &family), mended.as_deref().ok());
+        let store: Arc<dyn Store> = match mended {
+            Ok(store) => store,
             Err(error) => {
                 self.report.lose(None, error.context("no extent can be read"));
                 return Ok(());
@@ -108,8 +112,8 @@ impl Repair<'_> {
             let (found, values): (Vec<Found>, Vec<Found>) = found.into_iter().partition(is_keyed);
             values.into_iter().for_each(|found| self.values.add(Extent::new(found.meta, store.clone())));
             let rows = Arc::new(Rows::of(found, &family, &store));
-            let extents =
-                rows.rows.iter().map(|row| row.iter().map(|member| member.extent.clone()).collect());
+            let opened = |member: &Member| Reached::opened(&member.extent.meta, &store);
+            let extents = rows.rows.iter().map(|row| row.iter().map(opened).collect());
             self.reached.add(old, extents.collect());
             self.found.insert(old, rows.clone());
             self.copy_by_number(target, &rows, &Wanted::ALL)?;

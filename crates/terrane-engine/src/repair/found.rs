@@ -21,6 +21,7 @@ use terrane_storage::{SLOT_BYTES, data_files};
 
 use crate::repair::Repair;
 use crate::repair::journal::proves_more_edits;
+use crate::repair::mended_store::MendedStore;
 use crate::repair::origins::{Family, Footers, FoundFooter};
 
 /// An extent that was found.
@@ -39,6 +40,7 @@ impl Repair<'_> {
         &mut self,
         remains: &Remains,
         (footers, family): (Footers, &Family),
+        store: Option<&MendedStore>,
     ) -> BTreeMap<TableId, Vec<Found>> {
         footers.errors.into_iter().for_each(|error| self.report.lose(None, error));
         footers.doubts.into_iter().for_each(|doubt| self.report.doubt(doubt));
@@ -52,7 +54,7 @@ impl Repair<'_> {
                 self.report.doubt(error.at(path.display().to_string(), offset));
                 continue;
             }
-            if let Some((table, found)) = self.inspect(path, id, found, remains) {
+            if let Some((table, found)) = self.inspect(path, id, found, (remains, store)) {
                 seen.insert(id);
                 tables.entry(table).or_default().push(found);
             }
@@ -68,7 +70,7 @@ impl Repair<'_> {
         path: &Path,
         id: ExtentId,
         FoundFooter { footer, origin }: FoundFooter,
-        remains: &Remains,
+        (remains, store): (&Remains, Option<&MendedStore>),
     ) -> Option<(TableId, Found)> {
         let (footer, origin) = (&footer, origin.map(Box::new));
         let known = remains.extents.get(&id);
@@ -92,7 +94,13 @@ impl Repair<'_> {
         let slots = u64::from(footer.bytes).div_ceil(SLOT_BYTES as u64) as u32;
         let file = self.disk.open(path, OpenMode::Read, false);
         let inspected = file.and_then(|file| {
-            inspect_parts(footer, id, slots, &collation, &mut |part| read_part(&*file, offset, part))
+            let mut read = |part| read_part(&*file, offset, part);
+            let as_read = inspect_parts(footer, id, slots, &collation, &mut read);
+            as_read.or_else(|error| {
+                let mended = store
+                    .and_then(|store| self.inspect_mended((footer, id, slots), &collation, &mut read, store));
+                mended.ok_or(error)
+            })
         });
         let meta = match inspected {
             Ok(meta) => meta,

@@ -16,6 +16,8 @@ use terrane_levels::directory::DATA;
 use terrane_storage::{LocalStore, Store, StoreSettings};
 use terrane_table::{Extent, ExtentScanner};
 
+use crate::repair::mended_store::MendedStore;
+use crate::repair::reached::Reached;
 use crate::repair::{Loss, Repair};
 use crate::table::settings::MERGE_OPERATOR;
 
@@ -70,18 +72,22 @@ impl Repair<'_> {
     pub(super) fn copy_levels(&mut self, state: &State) -> Result<()> {
         let dir = self.source.join(DATA);
         let settings = StoreSettings { read_only: true, ..StoreSettings::default() };
-        let store: Arc<dyn Store> = match LocalStore::open(self.disk.clone(), &dir, settings) {
-            Ok(store) => Arc::new(store),
+        let mended = match LocalStore::open(self.disk.clone(), &dir, settings) {
+            Ok(store) => MendedStore::new(Arc::new(store)),
             Err(error) => {
                 self.report.lose(None, error.context("no extent can be read"));
                 return Ok(());
             }
         };
+        let store: Arc<dyn Store> = mended.clone();
         let (unordered, has_aside) = (self.unordered.clone(), self.has_aside()?);
         let known = state.tables.values().filter(|table| !table.dropped);
         for table in known.filter(|table| !unordered.contains(&table.id)) {
-            let places: Vec<Vec<Arc<ExtentMeta>>> =
-                table.extents.places().map(|(_, level)| level.iter().cloned().collect()).collect();
+            let places: Vec<Vec<Arc<ExtentMeta>>> = table
+                .extents
+                .places()
+                .map(|(_, level)| level.iter().map(|meta| self.mend(meta, &mended)).collect())
+                .collect();
             let mut holes = Holes::default();
             for (place, extents) in places.iter().enumerate() {
                 for meta in extents {
@@ -89,13 +95,14 @@ impl Repair<'_> {
                 }
             }
             if folds(table) || has_aside {
-                let open = |meta: &Arc<ExtentMeta>| Extent::new(meta.as_ref().clone(), store.clone());
+                let open = |meta: &Arc<ExtentMeta>| Reached::opened(meta, &store);
                 let opened = places.iter().map(|extents| extents.iter().map(open).collect());
                 self.reached.add(table.id, opened.collect());
             }
             let known = table.extents.values.iter();
             for values in known.filter(|_| !terrane_base::planted!(RepairForgetsValues)) {
-                self.values.add(Extent::new(values.extent.as_ref().clone(), store.clone()));
+                let meta = self.mend(&values.extent, &mended);
+                self.values.add(Extent::new(meta.as_ref().clone(), store.clone()));
             }
             let target = self.table(table.id)?;
             // Deepest first: the same key in a newer place is written over it.
@@ -103,7 +110,7 @@ impl Repair<'_> {
                 for meta in extents.iter().filter(|meta| meta.range_deletes.is_some()) {
                     self.copy_range_deletes(target, meta, &store)?;
                 }
-                let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place < place).collect();
+                let newer: Vec<&Hole> = holes.list.iter().filter(|hole| hole.place <= place).collect();
                 let mut last_key = None;
                 for meta in extents {
                     let copied = Copying { old: table.id, target, place, folds: folds(table), newer: &newer };
@@ -122,31 +129,30 @@ impl Repair<'_> {
         store: &Arc<dyn Store>,
         holes: &mut Holes,
     ) {
-        let mut lose = |first: &[u8], last: &[u8], entries, error: Error| {
+        let mut lose = |repair: &mut Self, first: &[u8], last: &[u8], entries, error: Error| {
             let keys = Some((first.to_vec(), last.to_vec()));
-            self.report.lose_keys(Loss {
-                table: Some(table.to_owned()),
-                keys,
-                entries: Some(entries),
-                error,
-            });
+            repair.report.lose_keys(Loss { table: Some(table.to_owned()), keys, entries, error });
             holes.add(place, first, last);
         };
         let mut scanner = match scanner(meta, store) {
             Ok(scanner) => scanner,
             Err(error) => {
                 let error = error.context(format!("extent {}: its index cannot be read", meta.id));
-                return lose(&meta.smallest, &meta.largest, meta.entries, error);
+                return lose(self, &meta.smallest, &meta.largest, Some(meta.entries), error);
             }
         };
         if let Err(error) = scanner.extent().read_range_deletes() {
             let error = error.context(format!("extent {}: its range deletes cannot be read", meta.id));
-            lose(&meta.smallest, &meta.largest, 0, error);
+            let span = meta.range_deletes.as_ref().map(|section| (&section.start, &section.end));
+            let (first, last) = span.unwrap_or((&meta.smallest, &meta.largest));
+            lose(self, first, last, Some(0), error);
         }
         for at in 0..scanner.rows().len() {
             if let Err(error) = scanner.block(at) {
                 let row = scanner.rows().row(at);
-                lose(row.first_key, row.last_key, u64::from(row.entries), error);
+                let of_gap = self.loss_of_gap(meta, at, &row, &**store);
+                let (entries, error) = of_gap.unwrap_or((Some(u64::from(row.entries)), error));
+                lose(self, row.first_key, row.last_key, entries, error);
             }
         }
     }
@@ -194,8 +200,8 @@ impl Repair<'_> {
         last_key: &mut Option<Vec<u8>>,
     ) -> Result<()> {
         debug_assert!(
-            copying.newer.iter().all(|hole| hole.place < copying.place),
-            "rows are uncertain where newer places cannot be read"
+            copying.newer.iter().all(|hole| hole.place <= copying.place),
+            "a hole of a deeper place makes no row uncertain"
         );
         // What cannot be read is a loss already.
         let Ok(mut scanner) = scanner(meta, store) else { return Ok(()) };
@@ -228,7 +234,11 @@ impl Repair<'_> {
                     }
                     self.report.entries += 1;
                     let is_uncertain = newer.iter().any(|hole| {
-                        collation.le(&hole.first, entry.key) && collation.le(entry.key, &hole.last)
+                        // In the same place a first key has its newest version in front of the hole.
+                        let is_behind = hole.place < copying.place || hole.first != entry.key;
+                        let is_within =
+                            collation.le(&hole.first, entry.key) && collation.le(entry.key, &hole.last);
+                        is_within && (is_behind || hole.first == hole.last)
                     });
                     self.report.uncertain += u64::from(is_uncertain);
                 }
@@ -301,7 +311,7 @@ struct Copying<'h> {
     place: usize,
     /// True if more than the newest version may count.
     folds: bool,
-    /// Holes of newer places.
+    /// Holes of newer places, and of this one.
     newer: &'h [&'h Hole],
 }
 

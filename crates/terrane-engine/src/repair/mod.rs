@@ -10,7 +10,8 @@
 //! (`by_number.rs`).
 //!
 //! Values that were separated from their keys are read from their value tables (`values.rs`), and segments in
-//! persistent memory from their pool (`pool.rs`). Records that an opening set aside come from files of their
+//! persistent memory from their pool (`pool.rs`). Blocks are found by index blocks, which are set right where
+//! they are damaged (`mend.rs`). Records that an opening set aside come from files of their
 //! own (`aside.rs`).
 //!
 //! The damaged database is only read. Unreadable data is a [`Loss`]; older rows in its range are uncertain.
@@ -21,6 +22,8 @@ mod found;
 mod journal;
 mod levels;
 mod lineage;
+mod mend;
+mod mended_store;
 mod orders;
 mod origins;
 mod pool;
@@ -38,7 +41,7 @@ use std::sync::Arc;
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::record::Record;
-use terrane_base::{Batch, Error, Functions, Kind, RecordKind, Result, Stored, TableId};
+use terrane_base::{Batch, Error, ExtentId, Functions, Kind, RecordKind, Result, Stored, TableId};
 use terrane_device::{Disk, PosixDisk};
 use terrane_levels::directory::{DATA, JOURNAL, LOCK};
 use terrane_levels::manifest::{Remains, Salvaged, salvage};
@@ -82,6 +85,8 @@ struct Repair<'a> {
     salt: Option<u32>,
     /// Value tables, in which values lie apart from their keys.
     values: ValueTablesFound,
+    /// Of extents whose index block is damaged: rows in it that stand for blocks whose rows are lost.
+    gaps: BTreeMap<ExtentId, Vec<usize>>,
     is_cancelled: &'a dyn Fn() -> bool,
     report: RepairReport,
 }
@@ -179,8 +184,7 @@ pub fn repair_until_on(
     let (state, misfits) = ordered.map_or((None, Vec::new()), |(state, misfits)| (Some(state), misfits));
     let options =
         Options { create_if_missing: true, error_if_exists: true, read_only: false, ..without_pool(options) };
-    let unordered = state.as_ref().map(|state| unordered_of(state, &functions)).transpose()?;
-    let unordered = unordered.unwrap_or_default();
+    let unordered = state.as_ref().map_or(Ok(BTreeSet::new()), |state| unordered_of(state, &functions))?;
     let (options, missing) = with_functions_of_default(options, state.as_ref(), &functions);
     let target = Engine::open_with_on(target_disk.clone(), target, &options, env, functions)?;
     let mut repair = Repair {
@@ -201,6 +205,7 @@ pub fn repair_until_on(
         is_by_number: remains.is_some(),
         salt: None,
         values: ValueTablesFound::default(),
+        gaps: BTreeMap::new(),
         is_cancelled,
         report: RepairReport::default(),
     };

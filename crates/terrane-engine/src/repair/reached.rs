@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_base::{Result, SeqNo, TableId};
+use terrane_format::extent::{ExtentMeta, Handle};
+use terrane_storage::Store;
 use terrane_table::{Cache, Extent};
 
 /// Of blocks, indexes and filters: neighbours are asked for one after the other.
@@ -26,6 +28,11 @@ pub(super) struct Reached {
 impl Reached {
     pub(super) fn new() -> Self {
         Reached { tables: BTreeMap::new(), ranged: BTreeMap::new(), cache: Cache::new(CACHE_BYTES) }
+    }
+
+    /// An extent for this. It has no filter: a damaged one would hide rows that were copied.
+    pub(super) fn opened(meta: &ExtentMeta, store: &Arc<dyn Store>) -> Arc<Extent> {
+        Extent::new(ExtentMeta { filter: Handle::default(), ..meta.clone() }, store.clone())
     }
 
     /// Tells of the places of a table, newest first.

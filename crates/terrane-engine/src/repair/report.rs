@@ -3,7 +3,7 @@
 use terrane_base::Error;
 use terrane_levels::Misfit;
 
-/// Bytes of losses, and of doubts, that a report names; the rest is counted.
+/// Bytes of losses, doubts and mends that a report names; the rest is counted.
 const NAMED_BYTES_MAX: usize = 16 << 20;
 
 /// Something that could not be brought over.
@@ -32,6 +32,13 @@ pub struct RepairReport {
     pub doubts: Vec<Error>,
     /// Doubts that are not in the list.
     pub doubts_left_out: u64,
+    /// Damaged parts of extents that were set right, or found to be sound in part: no losses.
+    pub mends: Vec<Error>,
+    /// Such parts that are not in the list.
+    pub mends_left_out: u64,
+    /// Versions in blocks that were found by damaged index blocks. Damage of the blocks themselves is a loss
+    /// beside it.
+    pub salvaged: u64,
     /// Tables of the new database.
     pub tables: u64,
     /// Extents that something was read from.
@@ -90,6 +97,14 @@ impl RepairReport {
         }
     }
 
+    pub(super) fn mended(&mut self, part: Error) {
+        if self.may_name(&part, 0) {
+            self.mends.push(part);
+        } else {
+            self.mends_left_out += 1;
+        }
+    }
+
     /// Returns true if one more fits into the lists.
     fn may_name(&mut self, error: &Error, bytes: usize) -> bool {
         let file = error.place().map_or(0, |place| place.file.len());
@@ -98,6 +113,10 @@ impl RepairReport {
         if fits {
             self.named_bytes = named;
         }
+        debug_assert!(
+            self.named_bytes <= NAMED_BYTES_MAX || terrane_base::planted!(UnlimitedLosses),
+            "a made-up database would fill the memory"
+        );
         fits
     }
 

@@ -94,17 +94,29 @@ impl Repair<'_> {
 /// Appends the value of a version; returns false if the value table does not have it.
 fn find_in(scanner: &mut ExtentScanner, key: &[u8], seq: SeqNo, len: u32, out: &mut Vec<u8>) -> Result<bool> {
     let mut cursor = BlockCursor::new();
+    let mut failed = None;
     for at in scanner.rows().find(key)..scanner.rows().len() {
-        let block = scanner.block(at)?;
+        let block = match scanner.block(at) {
+            Ok(block) => block,
+            // A row that stands for blocks without one ends with the first key behind them.
+            Err(error) if scanner.rows().goes_on(at) && scanner.rows().last_key(at) == key => {
+                failed = Some(error);
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
         cursor.seek(&block, key, seq);
         if let Some(entry) = cursor.entry(&block) {
             let is_it = entry.key == key
                 && entry.seq_kind.seq() == seq
                 && entry.seq_kind.is_plain_put()
                 && entry.value.len() == len as usize;
-            out.extend_from_slice(if is_it { entry.value } else { &[] });
-            return Ok(is_it);
+            if is_it {
+                out.extend_from_slice(entry.value);
+                return Ok(true);
+            }
+            break;
         }
     }
-    Ok(false)
+    failed.map_or(Ok(false), Err)
 }

@@ -28,6 +28,7 @@ mod power;
 mod power_pm;
 mod repair;
 mod repair_origin;
+mod repair_parts;
 mod repair_table;
 mod repair_unlisted;
 mod replay_filter;
