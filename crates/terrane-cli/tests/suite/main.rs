@@ -17,6 +17,7 @@ mod interchange;
 mod kill_import;
 #[cfg(feature = "grpc")]
 mod kill_journal;
+mod mended;
 mod operands;
 mod orders;
 mod parsers;

@@ -90,8 +90,8 @@ fn long_batches_find_their_segment_prepared_in_a_file_that_was_used() {
     (0..10).for_each(|round| commit_and_trim(&journal, 1, 1_600_000 + round * 7));
     let listed = manifest.listed.lock().unwrap().len();
     (0..30).for_each(|round| commit_and_trim(&journal, 1, 1_600_000 + round * 7));
-    // The first two segments were short. Of long ones there are, when the preparer looks for a file: the active
-    // one, two that are complete, and one that was trimmed and is still read.
+    // The first two segments were short. Of long ones there are, when the preparer looks for a file: the
+    // active one, two that are complete, and one that was trimmed and is still read.
     let files = counted.count(Call::Create);
     assert!(files <= LONG_FILES_MAX, "{files} files were made for 40 batches");
     // The segment that is prepared behind the last batch may be listed at the first look and not at the last
