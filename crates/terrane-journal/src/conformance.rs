@@ -29,6 +29,7 @@ pub fn run(make: &mut Make<'_>) {
     nothing_passes_a_batch_that_is_being_indexed(&*make());
     nothing_is_numbered_between_groups(&*make());
     trim_gives_up_sealed_segments_only(&*make());
+    a_segment_is_sealed_without_a_commit(&*make());
     a_panic_poisons_and_blocks_no_commit(&*make());
     commits_are_refused_and_the_rest_goes_on(&*make());
     a_cause_from_outside_ends_commits(&*make());
@@ -227,6 +228,19 @@ fn nothing_is_numbered_between_groups(journal: &dyn Journal) {
             std::thread::yield_now();
         }
     });
+}
+
+fn a_segment_is_sealed_without_a_commit(journal: &dyn Journal) {
+    commit(journal, &batch_of(0, 1, 100), false);
+    journal.seal_longer_than(u64::MAX).expect("there is none");
+    assert!(journal.complete_segments().is_empty(), "the segment is not so long");
+    journal.seal_longer_than(0).expect("it works");
+    let complete = journal.complete_segments();
+    let (last, upto) = (complete.last().map(|last| last.last_seq), complete.last().map(|last| last.id));
+    assert_eq!(last, Some(SeqNo(1)), "its end is known");
+    assert_eq!(commit(journal, &batch_of(1, 1, 100), false), SeqNo(2));
+    let trimmed = journal.trim(upto.expect("it is complete")).expect("trim");
+    assert_eq!(trimmed.last().copied(), upto);
 }
 
 fn trim_gives_up_sealed_segments_only(journal: &dyn Journal) {

@@ -60,6 +60,14 @@ macro_rules! delegate_journal {
                 self.0.memory_bytes()
             }
 
+            fn held_bytes(&self) -> u64 {
+                self.0.held_bytes()
+            }
+
+            fn seal_longer_than(&self, bytes: u64) -> Result<()> {
+                self.0.seal_longer_than(bytes)
+            }
+
             fn appended(&self) -> crate::Appended {
                 self.0.appended()
             }
@@ -108,6 +116,10 @@ macro_rules! delegate_files {
 
         fn memory_bytes(&self) -> u64 {
             self.files.memory_bytes()
+        }
+
+        fn held_bytes(&self) -> u64 {
+            self.files.held_bytes()
         }
 
         fn appended(&self) -> Appended {

@@ -49,7 +49,7 @@ use crate::{
 };
 use live::Live;
 use persist::Synced;
-use recycle::Retired;
+use recycle::{Held, Retired};
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
@@ -164,6 +164,8 @@ struct State {
     spares: Vec<(u32, u64)>,
     /// Trimmed segments that may still have readers.
     retired: Vec<Retired>,
+    /// Memory of trimmed segments that are not used again.
+    held: Vec<Held>,
     /// A prepared segment whose registration is not confirmed yet.
     pending: Option<Live>,
     ready: Option<Live>,
@@ -244,6 +246,20 @@ impl Medium for FileMedium {
         Ok(new)
     }
 
+    fn seal(&self, sealed: &SealedEnd) -> bool {
+        let mut state = self.shared.state.lock();
+        let sealed_state = state.state_when_sealed();
+        seal_last(&mut state.live, Some(sealed), sealed_state);
+        if std::mem::take(&mut state.is_sync_asked) {
+            state.sync_due = sealed.link.id;
+        }
+        debug_assert!(state.active().is_none(), "the next group goes to another segment");
+        drop(state);
+        // The next commit is not to wait until one is made.
+        self.shared.want_next();
+        true
+    }
+
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
         debug_assert!(offset + len <= segment.region.len(), "bytes behind the segment are not of it");
         // The mapping is shared with the file: the bytes are written.
@@ -288,6 +304,10 @@ impl Medium for FileMedium {
         // A segment without readers is only a file.
         self.shared.recycle();
         self.shared.state.lock().memory_bytes(&self.shared.settings)
+    }
+
+    fn held_bytes(&self) -> u64 {
+        self.shared.held_bytes()
     }
 
     fn appended(&self) -> Appended {

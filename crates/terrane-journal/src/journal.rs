@@ -296,6 +296,14 @@ impl<M: Medium> Journal for RingJournal<M> {
         self.medium.memory_bytes()
     }
 
+    fn held_bytes(&self) -> u64 {
+        self.medium.held_bytes()
+    }
+
+    fn seal_longer_than(&self, bytes: u64) -> Result<()> {
+        self.with_log(|log| log.seal_longer_than(bytes, &self.ring, &self.medium, &self.poison))
+    }
+
     fn segments(&self) -> Vec<SegmentInfo> {
         self.with_log(|log| {
             let mut segments = self.medium.segments();

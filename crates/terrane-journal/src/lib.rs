@@ -34,11 +34,12 @@ mod poison;
 mod reader;
 mod replay;
 mod ring;
+mod settings;
 mod tickets;
 
 use std::sync::Arc;
 
-use terrane_base::{Batch, Error, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 pub use terrane_format::segment::ChainLink;
 
@@ -57,6 +58,7 @@ pub use replay::{
     RecordSink, ReplaySettings, Replayed, Rewritten, SegmentBytes, SegmentSeal, discard,
     discard_unfinished_aside, pending_name, pending_number, replay, rewrite, segment_in_file, set_aside,
 };
+pub use settings::JournalSettings;
 pub use tickets::{OnPanic, PersistThrough, Ticket, Tickets};
 
 /// The location of a committed batch: `len` bytes from `offset`, the unchanged [`Batch::bytes`].
@@ -135,6 +137,21 @@ pub trait Journal: Send + Sync {
     /// Memory of all segments in bytes, including those that only readers use, prepared ones, and the one
     /// that is being prepared.
     fn memory_bytes(&self) -> u64;
+
+    /// Memory of trimmed segments that only readers still use and whose files are not used again: no part of
+    /// [`Journal::memory_bytes`].
+    fn held_bytes(&self) -> u64 {
+        0
+    }
+
+    /// If the active segment has more than `bytes`, it takes no more groups: then a trim can take it without
+    /// waiting for the next commit. Nothing of the journal keeps the memory of what is trimmed then.
+    ///
+    /// # Errors
+    /// As [`Journal::check`].
+    fn seal_longer_than(&self, _bytes: u64) -> Result<()> {
+        Ok(())
+    }
 
     /// Appends to segments on a device since the journal was opened.
     fn appended(&self) -> Appended;
@@ -304,64 +321,6 @@ impl SealedSegment {
     #[must_use]
     pub fn link(&self) -> ChainLink {
         ChainLink { id: self.spec.id, last_seq: self.last_seq, checksum: self.checksum }
-    }
-}
-
-/// Settings of a journal.
-#[derive(Clone, Debug)]
-pub struct JournalSettings {
-    /// Most bytes of a segment, 4 KiB to 1 GiB; a larger batch gets a segment of its own size.
-    pub segment_bytes: u64,
-    /// Batches that fit no segment of `segment_bytes` and follow each other make all segments as long as they
-    /// are, up to this many bytes; none do if it is less than `segment_bytes`. The active segment, the one
-    /// before it and the prepared one take memory.
-    pub long_segment_bytes: u64,
-    /// Bytes of the first segment, at least 4 KiB. Each further one has twice the bytes of the one before, up
-    /// to `segment_bytes`, until the journal is idle: a small database takes little space, and a load soon
-    /// has long segments.
-    pub first_segment_bytes: u64,
-    /// Slots of the commit ring, a power of two, at least 2; more threads than that wait for a slot.
-    pub ring_slots: usize,
-    /// A group with this many bytes of records takes no further batch.
-    pub group_bytes_max: usize,
-    /// Batches of at least this size are copied by their own threads, if the group has several batches.
-    pub parallel_copy_bytes: usize,
-    /// Most files of trimmed segments that are kept for reuse.
-    pub spare_files_max: usize,
-}
-
-impl Default for JournalSettings {
-    fn default() -> Self {
-        JournalSettings {
-            segment_bytes: 64 << 20,
-            long_segment_bytes: 0,
-            first_segment_bytes: 64 << 10,
-            ring_slots: 256,
-            group_bytes_max: 1 << 20,
-            parallel_copy_bytes: 64 << 10,
-            // A flush releases about four segments at once, and as many may wait for readers. If a file more
-            // is released it is removed, perhaps on a writer's thread, and a new one is created meanwhile.
-            spare_files_max: 8,
-        }
-    }
-}
-
-impl JournalSettings {
-    pub(crate) fn check(&self) -> Result<()> {
-        let refuse =
-            |is_wrong: bool, message: &str| if is_wrong { Err(Error::invalid(message)) } else { Ok(()) };
-        refuse(
-            !(4096..=1 << 30).contains(&self.segment_bytes),
-            "journal setting segment_bytes: accepted is 4 KiB to 1 GiB",
-        )?;
-        refuse(
-            self.first_segment_bytes < 4096,
-            "journal setting first_segment_bytes: accepted is 4 KiB or more",
-        )?;
-        refuse(
-            !self.ring_slots.is_power_of_two() || !(2..=1 << 16).contains(&self.ring_slots),
-            "journal setting ring_slots: accepted is a power of two from 2 to 65536",
-        )
     }
 }
 

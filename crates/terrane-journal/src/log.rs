@@ -68,6 +68,8 @@ pub(crate) struct Log {
     short_bytes: usize,
     /// True if groups with records are refused.
     refuses_records: bool,
+    /// True if the last segment was sealed and no group came since.
+    is_sealed: bool,
 }
 
 /// The sum of what the members of a group need.
@@ -104,6 +106,7 @@ impl Log {
             parallel_copy_bytes: settings.parallel_copy_bytes,
             short_bytes: settings.first_segment_bytes as usize,
             refuses_records: false,
+            is_sealed: false,
         }
     }
 
@@ -266,6 +269,7 @@ impl Log {
             self.retired.push((head, former.kept));
         }
         self.previous = previous;
+        self.is_sealed = false;
         self.is_dirty = true;
         let active = self.active.as_ref().expect("set above");
         medium.write(active.memory(), 0, SEGMENT_HEADER_BYTES).inspect_err(|error| poison.set(error.clone()))

@@ -74,6 +74,10 @@ impl Medium for LoggedMedium {
         self.files.rotate(bytes, sealed)
     }
 
+    fn seal(&self, sealed: &SealedEnd) -> bool {
+        self.files.seal(sealed)
+    }
+
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
         self.files.write(segment, offset, len)?;
         assert!(offset + len <= segment.region.len(), "bytes behind the segment are not of it");

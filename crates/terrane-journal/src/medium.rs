@@ -46,6 +46,13 @@ pub trait Medium: Send + Sync {
     /// `Full` if there is no space, `Io`, any error of the registrar.
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment>;
 
+    /// The active segment, which has records, takes no more groups, and no segment follows it yet: the next
+    /// [`Medium::rotate`] has none to seal. Called by the leader. Returns false if the medium cannot do so; the
+    /// segment stays active then.
+    fn seal(&self, _sealed: &SealedEnd) -> bool {
+        false
+    }
+
     /// `len` bytes at `offset` of the active segment are complete in its memory.
     ///
     /// # Errors
@@ -91,6 +98,11 @@ pub trait Medium: Send + Sync {
     /// Memory of all segments, in bytes.
     fn memory_bytes(&self) -> u64 {
         self.segments().iter().map(|segment| segment.bytes).sum()
+    }
+
+    /// See [`Journal::held_bytes`](crate::Journal::held_bytes).
+    fn held_bytes(&self) -> u64 {
+        0
     }
 
     /// The bytes that [`Medium::write`] sent to a device; zero if there is none.

@@ -68,6 +68,11 @@ impl Medium for HeapMedium {
         Ok(NewSegment { memory, file: 0 })
     }
 
+    fn seal(&self, sealed: &SealedEnd) -> bool {
+        seal_last(&mut self.state.lock().live, Some(sealed), SegmentState::Sealed);
+        true
+    }
+
     fn write(&self, _segment: &SegmentMemory, _offset: usize, _len: usize) -> Result<()> {
         Ok(())
     }

@@ -180,9 +180,22 @@ impl SegmentReader {
         if header.first_seq.0 != expected {
             return Ok(None);
         }
-        let Some(group) = self.bytes(header.len as usize)? else { return Ok(None) };
-        let checked = segment::check_batches(group, at as usize, (&header, checksum), 0);
-        Ok(checked.is_ok().then(|| (header, group.into())))
+        let Some(group) = self.group(header.len as usize)? else { return Ok(None) };
+        let checked = segment::check_batches(&group, at as usize, (&header, checksum), 0);
+        Ok(checked.is_ok().then_some((header, group)))
+    }
+
+    /// The bytes of a group. A long one is read to where it stays: it would be there twice otherwise, and the
+    /// buffer would be as long from then on.
+    fn group(&mut self, len: usize) -> Result<Option<Arc<[u8]>>> {
+        if len <= READ_BYTES || len as u64 > self.end - self.at {
+            return Ok(self.bytes(len)?.map(Arc::from));
+        }
+        let mut group: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
+        let bytes = Arc::get_mut(&mut group).expect("nobody else has it yet");
+        self.file.read_at(self.at, bytes)?;
+        debug_assert!(self.buf.len() <= READ_BYTES, "the buffer has {} bytes", self.buf.len());
+        Ok(Some(group))
     }
 
     /// The next `len` bytes; `None` if the segment ends before that.

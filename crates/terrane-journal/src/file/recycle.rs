@@ -1,6 +1,6 @@
 //! Files of trimmed segments: kept for reuse, because written space syncs faster than new space, or removed.
 
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 use terrane_base::{Kind, Result, SegmentId, verify};
 use terrane_device::{OpenMode, SegmentMemory};
@@ -31,7 +31,20 @@ impl Retired {
     }
 }
 
+/// Memory of a trimmed segment whose file is not used again: readers keep it, and nothing here does.
+pub(super) struct Held {
+    memory: Weak<SegmentMemory>,
+    bytes: u64,
+}
+
 impl Shared {
+    /// Memory that only readers of trimmed segments keep and that does not come back as a file.
+    pub(super) fn held_bytes(&self) -> u64 {
+        let mut state = self.state.lock();
+        state.held.retain(|held| held.memory.strong_count() > 0);
+        state.held.iter().map(|held| held.bytes).sum()
+    }
+
     /// Removes a file of the directory that no segment uses. It is not spare: a handle of the opening that
     /// left it may still read its mapping.
     pub(super) fn remove_unlisted(&self, file: u32) -> Result<()> {
@@ -88,7 +101,9 @@ impl Shared {
             let memory_bytes = first.memory_bytes();
             let Live { info, file, memory } = first;
             gone.push(info.id);
+            let held = Held { memory: Arc::downgrade(&memory), bytes: memory_bytes };
             if kept.contains(&info.id) && !terrane_base::planted!(ReuseHistory) {
+                state.held.push(held);
                 left.push((file, Some(memory)));
                 continue;
             }
@@ -100,11 +115,14 @@ impl Shared {
                 && state.has_use_for(info.bytes, &self.settings)
                 && spare < self.settings.spare_files_max
             {
+                // Exclusive access is how `recycle` knows that no reader is left.
+                drop(held);
                 state.retired.push(Retired { file: info.file, bytes: info.bytes, memory_bytes, memory });
                 left.push((file, None));
             } else {
                 // The file may be removed at once: its mapping stays valid without a name.
                 useless.push(info.file);
+                state.held.push(held);
                 left.push((file, Some(memory)));
             }
         }

@@ -39,6 +39,7 @@ impl Shared {
             next_file: start.next_file,
             spares: Vec::new(),
             retired: Vec::new(),
+            held: Vec::new(),
             pending: None,
             ready: None,
             wanted: None,

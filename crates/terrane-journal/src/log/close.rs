@@ -19,13 +19,40 @@ impl Log {
         Ok(())
     }
 
+    /// Leaves the active segment if it has more than `bytes`: the next group goes to another one, as the first
+    /// one behind an opening does. None is made for it: an empty segment in the chain could be lost with the
+    /// power while a later one is not, and replay takes that for damage. On return nothing of the log keeps a
+    /// segment that no member points to any more.
+    pub(crate) fn seal_longer_than<M: Medium>(
+        &mut self,
+        bytes: u64,
+        ring: &Ring,
+        medium: &M,
+        poison: &Poison,
+    ) -> Result<()> {
+        poison.check()?;
+        let is_long = |active: &super::Active| active.memory().region.len() as u64 > bytes;
+        if self.active.as_ref().is_some_and(is_long)
+            && let Some(sealed) = self.active_end()
+            && medium.seal(&sealed)
+            && let Some(former) = self.active.take()
+        {
+            debug_assert!(sealed.link.last_seq > self.previous.last_seq, "an active segment has a record");
+            self.previous = sealed.link;
+            self.retired.push((ring.head(), former.kept));
+            self.is_sealed = true;
+        }
+        self.release_former(ring.published_tickets());
+        Ok(())
+    }
+
     /// Makes everything durable and writes a durable-end mark, which is durable on return. The mark names the
     /// last edit of the manifest, so the segment with it has to stay: where the active one is long, the mark
     /// gets a short segment of its own, if there is space for one.
     pub(crate) fn close<M: Medium>(&mut self, ring: &Ring, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
         medium.begin_end();
-        if self.active.as_ref().is_some_and(|active| active.used > self.short_bytes) {
+        if self.is_sealed || self.active.as_ref().is_some_and(|active| active.used > self.short_bytes) {
             let _ = self.rotate(0, ring.published_tickets(), ring.head(), medium, poison);
         }
         let closed =

@@ -113,6 +113,13 @@ impl Medium for PmMedium {
         Ok(new)
     }
 
+    fn seal(&self, sealed: &SealedEnd) -> bool {
+        // As a rotation does. A fence is the same by any file, so the last one stays for it.
+        let leaves_file = !self.has_lines.load(Ordering::Relaxed);
+        self.sync_is_due.fetch_or(leaves_file, Ordering::Relaxed);
+        self.files.seal(sealed)
+    }
+
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {
         assert!(offset + len <= segment.region.len(), "lines behind the segment may be another one's");
         self.files.write(segment, offset, len)?;

@@ -127,6 +127,35 @@ fn a_very_long_batch_changes_no_other_segment() {
     assert!(sizes.len() == 2 && sizes.iter().all(|bytes| *bytes < 5_001_000), "{sizes:?}");
 }
 
+/// Otherwise its memory would stay until the next commit, and a long one would wait for room for ever.
+#[test]
+fn the_segment_of_a_very_long_batch_can_be_trimmed_without_another_commit() {
+    let (disk, manifest): (Arc<dyn Disk>, Arc<Manifest>) = (Arc::new(MemDisk::new()), Arc::default());
+    let settings = JournalSettings { long_segment_bytes: 2048 * KIB, ..settings(1024 * KIB) };
+    let journal = open(&disk, &manifest, &settings).unwrap().0;
+    commit(&journal, b"short", &[7; 8000]);
+    journal.seal_longer_than(2048 * KIB).unwrap();
+    assert_eq!(journal.complete_segments().len(), 0, "an ordinary segment is filled");
+    let mut reader = None;
+    let long = put(b"long", &vec![7; 5_000_000]);
+    journal.commit(&long, false, &mut |placed| reader = Some(placed.segment.clone())).unwrap();
+    journal.seal_longer_than(2048 * KIB).unwrap();
+    let sealed = journal.complete_segments().last().unwrap().clone();
+    assert!(sealed.bytes > 5_000_000 && sealed.state == SegmentState::Sealed, "{sealed:?}");
+    assert!(journal.memory_bytes() > 5_000_000);
+    journal.trim(sealed.id).unwrap();
+    assert!(journal.memory_bytes() <= 2048 * KIB, "{} bytes", journal.memory_bytes());
+    assert_eq!(journal.held_bytes(), sealed.bytes, "a reader has it");
+    drop(reader);
+    assert_eq!(journal.held_bytes(), 0, "the journal itself keeps nothing of it");
+    manifest.listed.lock().unwrap().retain(|segment| segment.spec.id > sealed.id);
+    commit(&journal, b"behind", &[7; 8000]);
+    journal.close().unwrap();
+    drop(journal);
+    let rows = open(&disk, &manifest, &settings).unwrap().1;
+    assert_eq!(rows.iter().map(|row| &row.1[..]).collect::<Vec<_>>(), [b"behind"], "the chain goes on");
+}
+
 /// Its pages are allocated before it is ready, and batches may be admitted meanwhile.
 #[test]
 fn a_segment_that_is_being_prepared_counts_as_memory() {
