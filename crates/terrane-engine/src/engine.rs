@@ -84,7 +84,7 @@ impl Engine {
         stats.memory_bytes = self.memory.in_use();
         stats.memory_journal_bytes = self.journal.memory_bytes();
         stats.memory_index_bytes = self.catalog.sums().index_bytes();
-        stats.memory_held_bytes = self.catalog.sums().held_bytes();
+        stats.memory_held_bytes = self.catalog.sums().held_bytes() + self.journal.held_bytes();
         stats.memory_limit_bytes = self.memory.budget().memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();

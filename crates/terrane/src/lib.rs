@@ -98,8 +98,8 @@
 //!
 //! # Limits
 //!
-//! Keys up to 64 KiB, values up to 64 MiB, batches up to a quarter of the write memory (by default an eighth
-//! of [`Options::memory_bytes`]) and 256 MiB at most, 65,536 tables.
+//! Keys up to 64 KiB, values up to 64 MiB, batches up to 256 MiB and, with the index over their rows, more
+//! than half of [`Options::memory_bytes`], 65,536 tables.
 
 // In the order of the documentation pages: what a type is used for most comes first.
 mod db;

@@ -75,6 +75,18 @@ impl Relief for Maintenance {
         Maintenance::give_up_adapting(self);
     }
 
+    fn make_room(&self) {
+        Maintenance::make_room(self);
+    }
+
+    fn flush_behind(&self) {
+        Maintenance::flush_behind(self);
+    }
+
+    fn is_paused(&self) -> bool {
+        self.background.scheduler.inspect(Schedule::is_paused)
+    }
+
     fn newest_piece(&self) -> u64 {
         self.background.scheduler.inspect(Schedule::newest_piece)
     }

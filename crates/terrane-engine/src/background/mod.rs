@@ -13,6 +13,7 @@ pub(crate) mod maintenance;
 pub(crate) mod quarantine;
 pub(crate) mod requests;
 pub(crate) mod retry;
+mod room;
 pub(crate) mod scheduler;
 pub(crate) mod scrub;
 pub(crate) mod workers;

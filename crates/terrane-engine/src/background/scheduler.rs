@@ -158,7 +158,8 @@ impl Maintenance {
         debug_assert!(schedule.decides, "a caller that only asks begins no job");
         self.observe_loads(schedule.failures.now(), adaptation);
         self.rest_rows();
-        let (is_filling, puts_off) = (self.write_control().is_filling(), self.write_control().puts_off());
+        let is_filling = self.write_control().is_filling() || self.throttle.is_making_room();
+        let puts_off = self.write_control().puts_off();
         let work = self.next_work(schedule, Depth::Some, is_filling, puts_off);
         if schedule.flushes_only {
             return work;
@@ -179,7 +180,10 @@ impl Maintenance {
         let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compacts = is_free && !schedule.flushes_only;
         let compaction = || compacts.then(|| self.pick_compaction(depth, schedule, puts_off)).flatten();
+        // A batch that waits until all memory is free waits for the trim, too, and for no compaction.
+        let first_trim = || self.throttle.is_making_room().then(|| self.next_trim(schedule)).flatten();
         self.next_memory_work(schedule)
+            .or_else(first_trim)
             .or_else(|| compaction().map(|(table, spec)| Job::Compact(table, spec)))
             .or_else(|| self.next_trim(schedule))
     }

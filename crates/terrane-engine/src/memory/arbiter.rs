@@ -57,6 +57,9 @@ pub(crate) struct MemoryArbiter {
     division: Mutex<Division>,
     /// The part of their memory that writers use, in 256ths.
     write_share: AtomicU64,
+    /// Bytes of a batch larger than its share that is admitted, or for which room is made: the cache leaves
+    /// them, and writers count them as taken.
+    promised_bytes: AtomicU64,
     /// True if a tick evicts now.
     is_evicting: AtomicBool,
 }
@@ -108,6 +111,7 @@ impl MemoryArbiter {
             yields,
             division: Mutex::default(),
             write_share: AtomicU64::new(WHOLE),
+            promised_bytes: AtomicU64::new(0),
             is_evicting: AtomicBool::new(false),
         }
     }
@@ -180,7 +184,8 @@ impl MemoryArbiter {
             if yields { Occasion::Write(traffic) } else { Occasion::Ask }
         });
         self.evict_step();
-        let is_over = divided.is_adaptive && divided.writers + self.cache.used_bytes() > divided.stop_at;
+        let taken = divided.writers + self.promised_bytes();
+        let is_over = divided.is_adaptive && taken + self.cache.used_bytes() > divided.stop_at;
         Balance { write_bytes: divided.writers, is_over }
     }
 
@@ -213,6 +218,52 @@ impl MemoryArbiter {
         // others.
         self.cache.shrink_some(reserved + STEP_BYTES);
         has_room(divided.stop_at)
+    }
+
+    /// Promises `bytes` to a batch that is larger than its share, in the place of what was promised before;
+    /// none once the journal counts them.
+    pub(crate) fn promise(&self, bytes: u64) {
+        debug_assert!(bytes < u64::MAX / 4, "{bytes} bytes of one batch");
+        // Relaxed: the next look sees it.
+        self.promised_bytes.store(bytes, Ordering::Relaxed);
+    }
+
+    fn promised_bytes(&self) -> u64 {
+        self.promised_bytes.load(Ordering::Relaxed)
+    }
+
+    /// What the cache leaves for what is promised: with what writers take until the next look.
+    fn promised_ahead(&self, plan: MemoryPlan) -> u64 {
+        match self.promised_bytes() {
+            0 => 0,
+            promised => promised + plan.step_bytes(),
+        }
+    }
+
+    /// Most bytes of a batch with the index over it, where nothing else is in memory and the cache has given
+    /// up what it can.
+    pub(crate) fn largest_batch(&self) -> u64 {
+        self.plan().largest_batch()
+    }
+
+    /// Bytes that only readers keep.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.writers.held_bytes()
+    }
+
+    /// As [`MemoryArbiter::has_room_for`], for a batch larger than its share: up to what writers and the
+    /// cache may hold together, beside what readers hold of tables and the journal.
+    pub(crate) fn has_room_for_large(&self, reserved: u64) -> bool {
+        // Beyond the share of writers the limit of the cache leaves nothing free for what they take meanwhile.
+        let divided = self.divide(reserved + self.plan().step_bytes(), |_| Occasion::Ask);
+        if !divided.is_adaptive {
+            return divided.writers + reserved <= self.budget.write_bytes();
+        }
+        let used = || self.use_of_writers() + reserved + self.writers.held_bytes() + self.cache.used_bytes();
+        if used() > divided.stop_at {
+            self.cache.shrink_some(self.cache.used_bytes());
+        }
+        used() <= divided.stop_at
     }
 
     /// Runs a job with the memory of jobs.
@@ -264,8 +315,8 @@ impl MemoryArbiter {
         let writers = self.writers.bytes();
         let shares = decide(&Inputs {
             plan,
-            writers: writers + reserved,
-            held: self.writers.tables.held_bytes(),
+            writers: writers + reserved.max(self.promised_ahead(plan)),
+            held: self.writers.held_bytes(),
             cache: self.cache.used_bytes(),
             jobs: division.jobs,
             elapsed: now.saturating_sub(division.at),

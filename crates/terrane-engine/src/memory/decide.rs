@@ -63,6 +63,9 @@ const TRIM_SHARE: u64 = 16;
 /// Less is never worth one.
 const TRIM_BYTES_MIN: u64 = 4 << 20;
 
+/// What the cache and empty memtables keep beside a batch that has the rest: one part in this many.
+const KEPT_SHARE: u64 = 16;
+
 /// Which part has the memory that jobs lend.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Lease {
@@ -307,6 +310,17 @@ impl MemoryPlan {
     /// at most half of the slack, and half of what the cache has of its own.
     pub(super) fn step_bytes(&self) -> u64 {
         self.slack_bytes.min(self.cache_bytes) / 2
+    }
+
+    /// Most bytes of a batch that is alone in memory, with the index over it: what writers and the cache may
+    /// hold together, or writers alone where that is fixed. Not what is left free of it up to the next look,
+    /// what the cache and empty memtables cannot give up, and the segments that were prepared before the batch
+    /// and are behind it.
+    pub(super) fn largest_batch(&self) -> u64 {
+        let most = if self.adaptive { self.shared_bytes() - self.step_bytes() } else { self.write_bytes };
+        let left = most.saturating_sub(most / KEPT_SHARE + 2 * self.segment_bytes);
+        debug_assert!(left < self.ceiling_bytes, "a batch of {left} bytes of {}", self.ceiling_bytes);
+        left
     }
 }
 

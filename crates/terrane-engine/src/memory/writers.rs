@@ -25,4 +25,10 @@ impl WriterMemory {
         let window = self.window_bytes.load(Ordering::Relaxed);
         self.journal.memory_bytes() + self.tables.index_bytes() + window
     }
+
+    /// Bytes that only readers keep: indexes that left their tables, and segments that were trimmed and do
+    /// not come back.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.tables.held_bytes() + self.journal.held_bytes()
+    }
 }

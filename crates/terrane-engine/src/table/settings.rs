@@ -296,6 +296,8 @@ pub(crate) struct MemoryPlan {
     pub(crate) slack_bytes: u64,
     /// Of the memory of jobs, what the cache may have while none runs.
     pub(crate) lent_bytes: u64,
+    /// Bytes of an ordinary segment.
+    pub(crate) segment_bytes: u64,
     /// True if memory that writers and jobs do not use is lent to the cache.
     pub(crate) adaptive: bool,
     /// Chunks that the cache's objects lie in; `None`: on the heap.
@@ -350,6 +352,7 @@ impl MemoryPlan {
             cache_bytes,
             lent_bytes: job_bytes / LENT_SHARE,
             slack_bytes: options.segment_bytes + index_bytes,
+            segment_bytes: options.segment_bytes,
             adaptive: options.experiments.adaptive_memory,
         }
     }

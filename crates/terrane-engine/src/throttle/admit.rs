@@ -5,6 +5,8 @@
 //! is admitted at once on credit, if earlier credit is repaid; time repays its credit afterwards. So batches
 //! that do not wait also keep to the allowed rate, and no batch is refused for ever. A batch that cannot be
 //! admitted by its deadline is refused at once, before anything is written.
+//!
+//! A batch that is larger than its share of the write memory goes another way ([`super::large`]).
 
 use std::time::Duration;
 
@@ -18,9 +20,6 @@ use crate::throttle::deadline::Deadline;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 use crate::throttle::permit::{Prices, WritePermit};
 
-/// One batch may take one part in this many of the write memory.
-const BATCH_SHARE: u64 = 4;
-
 impl<'e> WriteControl<'e> {
     /// Refuses a batch that cannot be committed, and holds it back while the background is behind: until
     /// `deadline`, or as long as needed without one. The permit holds the write memory that is reserved for a
@@ -31,8 +30,10 @@ impl<'e> WriteControl<'e> {
     /// database closes; the error of the background if no memory is freed.
     #[inline]
     pub(crate) fn admit(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
-        self.check_size(batch)?;
         self.check_open()?;
+        if self.is_large(batch) {
+            return self.admit_large(batch, deadline, false);
+        }
         self.admit_checked(batch, deadline)
     }
 
@@ -40,6 +41,9 @@ impl<'e> WriteControl<'e> {
     /// is by now.
     pub(crate) fn admit_prepared(self, batch: &Batch) -> Result<WritePermit<'e>> {
         self.check_open()?;
+        if self.is_large(batch) {
+            return self.admit_large(batch, None, true);
+        }
         self.admit_checked(batch, None)
     }
 
@@ -58,7 +62,8 @@ impl<'e> WriteControl<'e> {
     /// Holds a batch back as long as needed.
     #[cold]
     fn admit_paused(self, batch: &Batch) -> Result<WritePermit<'e>> {
-        let mut waited = self.charge(batch);
+        let mut waited = self.wait_for_turns(None)?;
+        waited += self.charge(batch);
         let mut permit = WritePermit::new(self.throttle, Prices::default());
         let reserved = match needs_room(self.throttle, batch) {
             true => self.reserve(batch, None, &mut waited).map(|bytes| permit.take_reservation(bytes)),
@@ -78,6 +83,7 @@ impl<'e> WriteControl<'e> {
     }
 
     fn admit_on_credit(self, batch: &Batch, deadline: Deadline) -> Result<WritePermit<'e>> {
+        self.wait_for_turns(Some(deadline))?;
         let Some(mut permit) = self.charge_by(batch, deadline.at) else {
             return Err(self.throttle.held_back(deadline.wait_max, "the background has to catch up"));
         };
@@ -101,32 +107,12 @@ impl<'e> WriteControl<'e> {
     }
 
     /// Notes how long pacing and the wait for memory held one write back.
-    fn note_held_back(self, waited: Duration) {
+    pub(super) fn note_held_back(self, waited: Duration) {
         // A time below the shortest pause is only the cost of this check.
         if waited >= PAUSE_MIN {
             self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
             timing::add(Part::HeldBack, waited);
         }
-    }
-
-    #[inline]
-    fn check_size(self, batch: &Batch) -> Result<()> {
-        let limit = self.memory.budget().write_bytes() / BATCH_SHARE;
-        if batch.bytes().len() as u64 > limit { Err(self.too_large(batch, limit)) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn too_large(self, batch: &Batch, limit: u64) -> Error {
-        let (bytes, memory_bytes) = (batch.bytes().len() as u64, self.memory.budget().memory_bytes());
-        debug_assert!(bytes > limit, "a batch of {bytes} bytes is within the limit of {limit}");
-        // In proportion, and one more part of the limit: other sizes follow in steps.
-        let enough = (memory_bytes / limit.max(1) + 1).saturating_mul(bytes).next_multiple_of(1 << 20);
-        Error::invalid(format!(
-            "batch of {bytes} bytes: with memory_bytes={memory_bytes} the limit is {limit} bytes, a quarter of \
-             write_memory_bytes; split the batch, or raise memory_bytes to {} MiB (and write_memory_bytes to four \
-             times the batch, where it is set)",
-            enough >> 20
-        ))
     }
 
     #[inline]

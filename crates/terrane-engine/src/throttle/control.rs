@@ -16,6 +16,16 @@ pub(crate) trait Relief {
     /// Stops a job that only reads gain by.
     fn give_up_adapting(&self);
 
+    /// Has everything in memory flushed, and the segments that the journal gives up for it trimmed: as much
+    /// memory as possible comes back. Waits for no flush.
+    fn make_room(&self);
+
+    /// Has everything in memory flushed behind a batch that is larger than its share.
+    fn flush_behind(&self);
+
+    /// Returns true if flushes are paused.
+    fn is_paused(&self) -> bool;
+
     /// The number of the newest piece of work.
     fn newest_piece(&self) -> u64;
 

@@ -29,6 +29,7 @@ pub(crate) mod deadline;
 pub(crate) mod debt;
 pub(crate) mod flush_progress;
 mod ingest_rate;
+mod large;
 mod permit;
 mod pressure;
 mod room;
@@ -45,6 +46,7 @@ use crate::throttle::compaction_debt::CompactionDebt;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 use crate::throttle::flush_progress::FlushProgress;
 use crate::throttle::ingest_rate::IngestRate;
+use crate::throttle::large::Turns;
 use crate::throttle::pressure::Pressure;
 use crate::throttle::stall_events::StallEvents;
 use crate::throttle::table_debts::TableDebts;
@@ -79,6 +81,8 @@ pub(crate) struct Throttle {
     table_debts: TableDebts,
     /// Progress of running flushes.
     flush_progress: FlushProgress,
+    /// The order of batches that are larger than their share.
+    turns: Turns,
     /// The rate at which writers bring bytes.
     ingest_rate: IngestRate,
     /// Bytes of write memory that are reserved for large batches which are not yet counted as memory in use.
@@ -116,6 +120,11 @@ impl Throttle {
     #[inline]
     pub(crate) fn is_slowing(&self) -> bool {
         self.pressure.is_slowing()
+    }
+
+    /// Returns true while room is made for a batch that is larger than its share of the write memory.
+    pub(crate) fn is_making_room(&self) -> bool {
+        self.pressure.is_held()
     }
 
     /// Total time that writers were held back.

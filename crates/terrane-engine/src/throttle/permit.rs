@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crate::table::Table;
 use crate::throttle::Throttle;
+use crate::throttle::large::HeldTurn;
 
 /// The right to commit one batch. If it is dropped without [`WritePermit::spend`], the batch was not written
 /// and its charges are refunded. The write memory that is reserved for the batch is freed in any case, also
@@ -13,6 +14,8 @@ pub(crate) struct WritePermit<'t> {
     throttle: &'t Throttle,
     /// Write memory that is reserved for the batch.
     reserved_bytes: u64,
+    /// The turn of a batch that is larger than its share; one with a turn has a reservation.
+    turn: Option<HeldTurn<'t>>,
     /// The charge of the batch.
     prices: Prices,
 }
@@ -29,13 +32,27 @@ impl<'t> WritePermit<'t> {
     /// A permit without a reservation.
     #[inline]
     pub(super) fn new(throttle: &'t Throttle, prices: Prices) -> WritePermit<'t> {
-        WritePermit { throttle, reserved_bytes: 0, prices }
+        WritePermit { throttle, reserved_bytes: 0, turn: None, prices }
     }
 
     /// Takes over `bytes` that the throttle has reserved.
     pub(super) fn take_reservation(&mut self, bytes: u64) {
         assert_eq!(self.reserved_bytes, 0, "a batch has one reservation");
         self.reserved_bytes = bytes;
+    }
+
+    /// Takes over the turn of a batch that is larger than its share.
+    pub(super) fn take_turn(&mut self, turn: HeldTurn<'t>) {
+        assert!(self.reserved_bytes > 0, "a turn ends with the reservation that was made in it");
+        self.turn = Some(turn);
+    }
+
+    /// The batch is committed next: from now on the journal counts its bytes.
+    #[inline]
+    pub(crate) fn begin_commit(&mut self) {
+        if self.reserved_bytes > 0 {
+            self.turn.iter_mut().for_each(HeldTurn::begin_commit);
+        }
     }
 
     /// Charges the batch for memory, too.
@@ -65,6 +82,7 @@ impl Drop for WritePermit<'_> {
     fn drop(&mut self) {
         if self.reserved_bytes > 0 {
             self.throttle.give_back(self.reserved_bytes);
+            self.turn.iter().for_each(HeldTurn::end);
         }
         if self.prices.memory > 0 || !self.prices.tables.is_empty() {
             self.prices.refund(self.throttle);

@@ -29,6 +29,8 @@ pub(super) struct Pressure {
     memory_debt: AtomicU64,
     /// True if any rate is limited.
     is_slowing: AtomicBool,
+    /// True while room is made for a batch that is larger than its share: all others wait.
+    is_held: AtomicBool,
     /// The token bucket of writers whose tables are charged for memory.
     pub(super) memory: TokenBucket,
     /// Rate of flushes in bytes per second.
@@ -47,6 +49,7 @@ impl Default for Pressure {
             debt: AtomicU64::new(0),
             memory_debt: AtomicU64::new(0),
             is_slowing: AtomicBool::new(false),
+            is_held: AtomicBool::new(false),
             memory: TokenBucket::default(),
             drain_rate: AtomicU64::new(RATE_START as u64),
             paused_micros: AtomicU64::new(0),
@@ -70,7 +73,7 @@ impl Pressure {
         debug_assert!(!memory.is_nan() && !backlog.is_nan(), "debt {memory}, backlog {backlog}");
         let rate = self.memory_rate(memory, flush_rate);
         self.memory.set(rate);
-        self.is_slowing.store(rate.is_some() || is_table_slow, Ordering::Relaxed);
+        self.is_slowing.store(rate.is_some() || is_table_slow || self.is_held(), Ordering::Relaxed);
         self.memory_debt.store(scaled(memory), Ordering::Relaxed);
         // Only memory stops writers.
         let shown = f64::midpoint(1.0, backlog).min(SLOWEST);
@@ -124,6 +127,23 @@ impl Pressure {
     #[inline]
     pub(super) fn is_slowing(&self) -> bool {
         self.is_slowing.load(Ordering::Relaxed)
+    }
+
+    /// Has every writer wait that comes from now on, or none any more. A writer that computes the debt
+    /// meanwhile may let some pass: called again and again while they are to wait.
+    pub(super) fn hold(&self, is_held: bool) {
+        // Relaxed: one that passes takes what the others leave, as if it had come before.
+        let was_held = self.is_held.swap(is_held, Ordering::Relaxed);
+        if is_held {
+            self.is_slowing.store(true, Ordering::Relaxed);
+        } else if was_held {
+            self.wake();
+        }
+    }
+
+    /// Returns true while room is made for a batch that is larger than its share.
+    pub(super) fn is_held(&self) -> bool {
+        self.is_held.load(Ordering::Relaxed)
     }
 
     /// Longest payment at the pace of memory: at its limit only until the wait for it decides.

@@ -22,8 +22,8 @@ fn room_for(bytes: u64, options: &Options) -> u64 {
 }
 
 /// A writer that waits for room.
-struct RoomWait<'e> {
-    control: WriteControl<'e>,
+pub(super) struct RoomWait<'e> {
+    pub(super) control: WriteControl<'e>,
     bytes: u64,
     until: Option<Duration>,
     /// The newest piece of background work when the wait began.
@@ -32,25 +32,44 @@ struct RoomWait<'e> {
     idle_since: Option<Duration>,
 }
 
-impl RoomWait<'_> {
+impl<'e> RoomWait<'e> {
+    /// A wait for `bytes`, until `until` at most.
+    pub(super) fn new(control: WriteControl<'e>, bytes: u64, until: Option<Duration>) -> RoomWait<'e> {
+        let seen = control.background.newest_piece();
+        RoomWait { control, bytes, until, seen, idle_since: None }
+    }
+
     /// Checks whether the wait is over: the memory is reserved, or an error says why none will be free.
     fn look(&mut self) -> Option<Result<()>> {
         if self.control.try_reserve(self.bytes) {
             return Some(Ok(()));
         }
+        if let Some(error) = self.given_up() {
+            return Some(Err(error));
+        }
+        (self.is_stuck() && self.control.throttle.try_reserve_alone(self.bytes)).then_some(Ok(()))
+    }
+
+    /// Why the writer, which has found no room, should wait no longer, if that is so.
+    pub(super) fn given_up(&mut self) -> Option<Error> {
         // Memory that is out of use may still wait for its epoch.
         terrane_base::epoch::pin().flush();
         let now = self.control.env.clock.now();
         self.note_idle(now);
         let refused = self.refusal(now);
-        if let Some(error) = refused {
-            return Some(Err(self.control.journal.check().err().unwrap_or(error)));
-        }
-        if let Err(error) = self.control.journal.check() {
-            return Some(Err(error));
-        }
-        let is_stuck = self.idle_since.is_some_and(|since| now.saturating_sub(since) > IDLE_MAX);
-        (is_stuck && self.control.throttle.try_reserve_alone(self.bytes)).then_some(Ok(()))
+        // The journal knows best why nothing can be written any more.
+        self.control.journal.check().err().or(refused)
+    }
+
+    /// Returns true if the background had no job that can free memory at the last look.
+    pub(super) fn is_idle(&self) -> bool {
+        self.idle_since.is_some()
+    }
+
+    /// Returns true if the background has had no job that can free memory for so long that none will come.
+    pub(super) fn is_stuck(&self) -> bool {
+        let now = self.control.env.clock.now();
+        self.idle_since.is_some_and(|since| now.saturating_sub(since) > IDLE_MAX)
     }
 
     fn note_idle(&mut self, now: Duration) {
@@ -84,8 +103,7 @@ impl WriteControl<'_> {
     ) -> Result<u64> {
         let bytes = room_for(batch.bytes().len() as u64, &self.options);
         self.background.give_up_adapting();
-        let seen = self.background.newest_piece();
-        let mut wait = RoomWait { control: *self, bytes, until, seen, idle_since: None };
+        let mut wait = RoomWait::new(*self, bytes, until);
         let (reserved, took) = self.throttle.pressure.wait_for_memory(&self.env, until, || wait.look());
         if took >= PAUSE_MIN {
             self.note_stall(took, || StallCause::Memory);

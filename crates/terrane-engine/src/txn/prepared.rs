@@ -173,9 +173,10 @@ impl WritePath {
             let batch = self.prepared_with(name, more, table)?;
             let (_held, flight) = self.lock_more(waiting, more)?;
             let mut probe = self.slow_log.probe_write(&batch);
-            let permit = self.write_control().admit_prepared(&batch)?;
+            let mut permit = self.write_control().admit_prepared(&batch)?;
             probe.note_admitted();
             self.resume(waiting, flight.as_ref().and_then(InFlight::id))?;
+            permit.begin_commit();
             let committed = self.commit_batch(&batch, sync);
             let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
             probe.note_committed();

@@ -309,11 +309,12 @@ impl Transaction {
         }
         let engine = &*self.engine;
         let mut probe = engine.slow_log.probe_write(batch);
-        let permit = engine.write_control().admit(batch, engine.admission_deadline())?;
+        let mut permit = engine.write_control().admit(batch, engine.admission_deadline())?;
         probe.note_admitted();
         let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
         let flight = engine.txn.enter_window(engine, &footprint, false, &self.lock_wait(engine))?;
         self.validate(&footprint)?;
+        permit.begin_commit();
         let committed = engine.commit_batch(batch, sync)?;
         debug_assert!(committed.seq > self.since, "a commit comes behind what its transaction has read");
         flight.land(committed.seq);

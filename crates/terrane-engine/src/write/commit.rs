@@ -67,9 +67,10 @@ impl WritePath {
         }
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trims.hold());
         let mut probe = self.slow_log.probe_write(batch);
-        let permit = self.write_control().admit(batch, wait.admission)?;
+        let mut permit = self.write_control().admit(batch, wait.admission)?;
         probe.note_admitted();
         let gate = self.txn.pass_gate((self, &self.throttle), batch, wait)?;
+        permit.begin_commit();
         let committed = self.commit_batch(batch, sync)?;
         gate.leave(committed.seq);
         probe.note_committed();

@@ -19,6 +19,7 @@ mod footprint;
 mod forged;
 mod found;
 mod hostile;
+mod large_batches;
 mod limits;
 mod lost;
 mod multi_get;

@@ -13,7 +13,7 @@ use crate::options::database::Options;
 use crate::options::objects::inert::FileManager;
 
 const MIB: u64 = 1 << 20;
-/// Least memory of writers: a quarter of it is the largest batch.
+/// Least memory of writers: with it a batch may have some 65 MiB.
 const WRITE_BYTES_MIN: u64 = 64 * MIB;
 /// The block cache that RocksDB makes where none is given.
 const CACHE_BYTES: u64 = 32 * MIB;

@@ -37,26 +37,62 @@ static void without_directory(rocksdb_options_t* options, const char* path, cons
   CHECK_OK(error);
 }
 
-/* The error names the options that are enough. */
-static void too_large(rocksdb_options_t* options, const char* path) {
-  char* error = NULL;
-  rocksdb_t* db = open_new(options, path);
-  enum { BYTES = 34 << 20 };
+/* Adds rows of a mebibyte. */
+static rocksdb_writebatch_t* batch_of(int mebibytes) {
+  enum { BYTES = 1 << 20 };
   char* value = calloc(1, BYTES);
   rocksdb_writebatch_t* batch = rocksdb_writebatch_create();
-  rocksdb_writebatch_put(batch, "large", 5, value, BYTES);
+  for (unsigned char row = 0; row < mebibytes; row++) {
+    value[0] = (char)row;
+    rocksdb_writebatch_put(batch, (char*)&row, 1, value, BYTES);
+  }
+  free(value);
+  return batch;
+}
+
+/* With RocksDB's defaults a batch may have 100 MiB. */
+static void large(rocksdb_options_t* options, const char* path) {
+  enum { ROWS = 101 };
+  char* error = NULL;
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_writebatch_t* batch = batch_of(ROWS);
+  rocksdb_writeoptions_set_no_slowdown(writing, 1);
   rocksdb_write(db, writing, batch, &error);
-  CHECK(error != NULL && strstr(error, "db_write_buffer_size, of at least four times the batch") != NULL);
+  CHECK_OK(error);
+  rocksdb_writeoptions_set_no_slowdown(writing, 0);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK_OK(error);
+  rocksdb_writebatch_destroy(batch);
+  for (unsigned char row = 0; row < ROWS; row++) {
+    size_t len = 0;
+    char* value = rocksdb_get(db, reading, (char*)&row, 1, &len, &error);
+    CHECK_OK(error);
+    CHECK(value != NULL && len == 1 << 20 && (unsigned char)value[0] == row);
+    rocksdb_free(value);
+  }
+  rocksdb_close(db);
+  rocksdb_destroy_db(options, path, &error);
+  CHECK_OK(error);
+}
+
+/* The error names the options that are enough. */
+static void too_large(rocksdb_options_t* options, const char* path) {
+  enum { MEBIBYTES = 80 };
+  char* error = NULL;
+  rocksdb_options_set_write_buffer_size(options, 4 << 20);
+  rocksdb_t* db = open_new(options, path);
+  rocksdb_writebatch_t* batch = batch_of(MEBIBYTES);
+  rocksdb_write(db, writing, batch, &error);
+  CHECK(error != NULL && strstr(error, "db_write_buffer_size, of at least twice the batch") != NULL);
   CHECK_ERROR(error, "Invalid argument: batch of ");
   rocksdb_close(db);
   rocksdb_destroy_db(options, path, &error);
   CHECK_OK(error);
-  rocksdb_options_set_db_write_buffer_size(options, (size_t)4 * (BYTES + 4096));
+  rocksdb_options_set_db_write_buffer_size(options, (size_t)2 * MEBIBYTES << 20);
   db = open_new(options, path);
   rocksdb_write(db, writing, batch, &error);
   CHECK_OK(error);
   rocksdb_writebatch_destroy(batch);
-  free(value);
   rocksdb_close(db);
 }
 
@@ -67,6 +103,7 @@ int main(int count, char** arguments) {
   reading = rocksdb_readoptions_create();
   writing = rocksdb_writeoptions_create();
   without_directory(options, path, gone);
+  large(options, path);
   too_large(options, path);
   rocksdb_writeoptions_destroy(writing);
   rocksdb_readoptions_destroy(reading);

@@ -244,7 +244,7 @@ fn a_batch_beyond_the_memory_names_the_memory_that_is_enough() {
     let put = |dir, memory: &str| {
         let db = open(dir, &[("memory_bytes", memory)]);
         let mut batch = Batch::new();
-        batch.put(db.default_table(), "k", vec![7; 5 * MIB as usize]).unwrap();
+        batch.put(db.default_table(), "k", vec![7; 13 * MIB as usize]).unwrap();
         db.write(&batch, Durability::Buffered)
     };
     let refused = put(&dirs[0], "16MiB").unwrap_err();

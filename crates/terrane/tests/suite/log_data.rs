@@ -173,11 +173,11 @@ fn a_batch_belongs_to_no_database_by_it_and_is_bounded_with_it() {
     assert_eq!(data.put(one.default_table(), b"k", b"v").unwrap_err().kind(), Kind::Invalid);
     assert_eq!(two.write(&data, Durability::Buffered).unwrap(), SeqNo(3));
     let mut large = Batch::new();
-    large.log_data(vec![0; 5 << 20]).unwrap();
+    large.log_data(vec![0; 13 << 20]).unwrap();
     assert_eq!(
         one.write(&large, Durability::Buffered).unwrap_err().kind(),
         Kind::Invalid,
-        "above a quarter of memory"
+        "above all memory"
     );
 }
 

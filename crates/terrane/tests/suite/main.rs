@@ -20,6 +20,7 @@ mod in_memory;
 mod ingest;
 mod inventory;
 mod key_orders;
+mod large_batches;
 mod limits;
 mod listeners;
 mod log_data;

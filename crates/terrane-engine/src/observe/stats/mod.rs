@@ -136,7 +136,7 @@ numbers! {
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";
     memory_journal_bytes, gauge, "bytes", "Of these, memory of journal segments: the records that are not in the levels yet.";
     memory_index_bytes, gauge, "bytes", "Of these, memory of the indexes over records in segments.";
-    memory_held_bytes, gauge, "bytes", "Memory of indexes that left their table and that readers still hold. No part of memory_bytes: the cache gives way to it.";
+    memory_held_bytes, gauge, "bytes", "Memory of indexes that left their table, and of trimmed segments that are not used again, which readers still hold. No part of memory_bytes: the cache gives way to it.";
     memory_limit_bytes, gauge, "bytes", "The ceiling of that memory now: the option memory_bytes, or what it was changed to.";
     memory_bytes_max, gauge, "bytes", "The most of that memory that was in use when it was measured: writers measure every 256 KiB, jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";

@@ -11,7 +11,7 @@ use crate::options::read_write::WriteOptions;
 
 /// What the engine's error of a batch that is too large says. It names options that no caller of this
 /// interface has.
-const TOO_LARGE: &str = "a quarter of write_memory_bytes";
+const TOO_LARGE: &str = "the limit of a batch is";
 
 /// How a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,7 +62,7 @@ pub(crate) fn write_failure(error: terrane::Error) -> Failure {
     if error.kind() == Kind::Invalid && error.message().contains(TOO_LARGE) {
         return Failure::invalid(format_args!(
             "{error}; by RocksDB's options: write_buffer_size times max_write_buffer_number, or db_write_buffer_size, \
-             of at least four times the batch"
+             of at least twice the batch with its index"
         ));
     }
     match is_dropped(&error) {

@@ -1,0 +1,386 @@
+//! The admission of a batch that is larger than its share of the write memory, up to all that writers and the
+//! cache may hold together.
+//!
+//! 1. *Limit*: its bytes, and those of the index over its records, fit beside nothing else
+//!    (`memory/decide.rs`).
+//! 2. *Turn*: such batches go one at a time, in the order in which they came. Two that make room at once
+//!    would each wait for the memory of the other.
+//! 3. *Room*: if there is too little, all that is in memory is flushed, the active segment is sealed, and
+//!    what is flushed is trimmed, before compactions. The cache gives up its blocks. Other writers wait meanwhile:
+//!    small ones would take the room bit by bit.
+//! 4. *Promise*: from there to the commit the cache leaves the room free, and others count it as taken.
+//! 5. *Commit*: the journal counts the segment of the batch; the promise is over.
+//! 6. *Behind it*: its segment is sealed and everything is flushed, so that the memory comes back at once.
+//!
+//! A writer that waits here holds its place in the queue and nothing that a flush or a trim needs. A
+//! transaction holds locks of keys as well: no job takes these.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
+use terrane_base::{Batch, Error, Kind, RecordKind, Result};
+
+use crate::observe::events::StallCause;
+use crate::pace::token_bucket::PAUSE_MIN;
+use crate::table::settings::long_segment_bytes;
+use crate::throttle::control::WriteControl;
+use crate::throttle::deadline::Deadline;
+use crate::throttle::permit::{Prices, WritePermit};
+use crate::throttle::room::RoomWait;
+
+/// A batch that takes more than one part in this many of the write memory is large.
+const BATCH_SHARE: u64 = 4;
+/// The index over one record, at most: a version, its share of nodes that branch at every key and of those
+/// that they grew out of, and the filter.
+const INDEX_BYTES: u64 = 96;
+/// The index over one range delete, beside its keys: fragments with the numbers of what covers them.
+const RANGE_INDEX_BYTES: u64 = 320;
+
+/// How often a batch has everything flushed: what is in memory then stays there.
+const ASKED_MAX: u32 = 4;
+
+/// The order of batches that are larger than their share.
+#[derive(Debug, Default)]
+pub(super) struct Turns(Mutex<Queue>);
+
+#[derive(Debug, Default)]
+struct Queue {
+    newest: u64,
+    /// Those that wait, behind the one whose turn it is.
+    waiting: VecDeque<u64>,
+}
+
+impl Turns {
+    /// Goes to the end of the queue; returns the place.
+    fn enter(&self) -> u64 {
+        let mut queue = self.0.lock();
+        queue.newest += 1;
+        let place = queue.newest;
+        debug_assert!(queue.waiting.back().is_none_or(|last| *last < place), "places ascend");
+        queue.waiting.push_back(place);
+        place
+    }
+
+    fn is_first(&self, place: u64) -> bool {
+        self.0.lock().waiting.front() == Some(&place)
+    }
+
+    fn leave(&self, place: u64) {
+        let mut queue = self.0.lock();
+        let before = queue.waiting.len();
+        queue.waiting.retain(|waiting| *waiting != place);
+        assert!(queue.waiting.len() + 1 == before, "a batch that has place {place} leaves once");
+    }
+}
+
+/// A place in the queue. It is left at the drop, unless a permit takes it over.
+struct Turn<'e> {
+    held: HeldTurn<'e>,
+    is_kept: bool,
+}
+
+impl<'e> Turn<'e> {
+    fn keep(mut self) -> HeldTurn<'e> {
+        self.is_kept = true;
+        self.held
+    }
+}
+
+impl Drop for Turn<'_> {
+    fn drop(&mut self) {
+        if !self.is_kept {
+            self.held.end();
+        }
+    }
+}
+
+/// The turn of a batch that has a permit, which ends it.
+#[derive(Clone, Copy)]
+pub(super) struct HeldTurn<'e> {
+    control: WriteControl<'e>,
+    place: u64,
+    is_committing: bool,
+}
+
+impl HeldTurn<'_> {
+    /// From now on the journal counts the bytes of the batch.
+    pub(super) fn begin_commit(&mut self) {
+        debug_assert!(self.control.throttle.turns.is_first(self.place), "it is the turn of another batch");
+        self.control.memory.promise(0);
+        self.is_committing = true;
+    }
+
+    /// Lets the next one go on, and all others.
+    pub(super) fn end(&self) {
+        let throttle = self.control.throttle;
+        if throttle.turns.is_first(self.place) {
+            self.control.memory.promise(0);
+            throttle.pressure.hold(false);
+            if self.is_committing && !std::thread::panicking() {
+                self.control.background.flush_behind();
+            }
+        }
+        throttle.turns.leave(self.place);
+        self.control.refresh_debt();
+        throttle.wake();
+    }
+}
+
+/// The memory that a batch takes.
+struct Needs {
+    /// Its bytes in the segment.
+    bytes: u64,
+    records: u64,
+    /// The index over its records.
+    index_bytes: u64,
+}
+
+impl Needs {
+    fn of(batch: &Batch) -> Needs {
+        let mut index_bytes = u64::from(batch.record_count()) * INDEX_BYTES;
+        for record in batch.records().filter(|record| record.kind == RecordKind::RangeDelete) {
+            index_bytes += RANGE_INDEX_BYTES + 2 * (record.key.len() + record.value.len()) as u64;
+        }
+        Needs { bytes: batch.bytes().len() as u64, records: u64::from(batch.record_count()), index_bytes }
+    }
+
+    /// All of it.
+    fn sum(&self) -> u64 {
+        self.bytes + self.index_bytes
+    }
+
+    /// With the segment that is prepared behind the batch: one may be as long as long segments are, unless
+    /// the journal has short ones again to make room.
+    fn room(&self, options: &Options, is_short: bool) -> u64 {
+        self.sum() + if is_short { options.segment_bytes } else { long_segment_bytes(options) }
+    }
+}
+
+impl<'e> WriteControl<'e> {
+    /// Returns true if a batch is larger than its share of the write memory.
+    #[inline]
+    pub(super) fn is_large(self, batch: &Batch) -> bool {
+        batch.bytes().len() as u64 > self.memory.budget().write_bytes() / BATCH_SHARE
+    }
+
+    /// Admits a batch that is larger than its share; see the head of the file. One that was prepared is never
+    /// too large.
+    ///
+    /// # Errors
+    /// As [`WriteControl::admit`]; `Busy` also where readers keep memory that it needs.
+    #[cold]
+    pub(super) fn admit_large(
+        self,
+        batch: &Batch,
+        deadline: Option<Deadline>,
+        is_prepared: bool,
+    ) -> Result<WritePermit<'e>> {
+        let start = self.env.clock.now();
+        let admitted = self.admit_in_turn(batch, deadline, is_prepared);
+        self.note_held_back(self.env.clock.now().saturating_sub(start));
+        admitted.map_err(|error| match deadline {
+            Some(deadline) if error.kind() == Kind::Busy => {
+                self.throttle.held_back(deadline.wait_max, error.message())
+            }
+            _ => error,
+        })
+    }
+
+    fn admit_in_turn(
+        self,
+        batch: &Batch,
+        deadline: Option<Deadline>,
+        is_prepared: bool,
+    ) -> Result<WritePermit<'e>> {
+        let needs = Needs::of(batch);
+        let limit = self.memory.largest_batch();
+        if needs.sum() > limit && !is_prepared {
+            return Err(self.too_large(&needs, limit));
+        }
+        let until = deadline.map(|deadline| deadline.at);
+        let turn = self.take_turn(until)?;
+        let mut permit = match deadline {
+            Some(deadline) => self
+                .charge_by(batch, deadline.at)
+                .ok_or_else(|| Error::new(Kind::Busy, "the background has to catch up"))?,
+            None => {
+                self.charge(batch);
+                WritePermit::new(self.throttle, Prices::default())
+            }
+        };
+        let reserved = self.reserve_in_turn(&needs, until, is_prepared)?;
+        permit.take_reservation(reserved);
+        permit.take_turn(turn.keep());
+        Ok(permit)
+    }
+
+    fn too_large(self, needs: &Needs, limit: u64) -> Error {
+        debug_assert!(needs.sum() > limit, "{} bytes are within the limit of {limit}", needs.sum());
+        let memory_bytes = self.memory.budget().memory_bytes();
+        // In proportion, and one more part of the limit: other sizes follow in steps.
+        let enough = (memory_bytes / limit.max(1) + 1).saturating_mul(needs.sum()).next_multiple_of(1 << 20);
+        Error::invalid(format!(
+            "batch of {} bytes, {} with the index over its {} records: with memory_bytes={memory_bytes} the limit of \
+             a batch is {limit} bytes; split the batch, or raise memory_bytes to {} MiB",
+            needs.bytes,
+            needs.sum(),
+            needs.records,
+            enough >> 20
+        ))
+    }
+
+    /// Waits until it is the turn of this batch.
+    fn take_turn(self, until: Option<Duration>) -> Result<Turn<'e>> {
+        let place = self.throttle.turns.enter();
+        let turn = Turn { held: HeldTurn { control: self, place, is_committing: false }, is_kept: false };
+        self.wait_while(until, "another large batch is being written", || {
+            !self.throttle.turns.is_first(place)
+        })?;
+        Ok(turn)
+    }
+
+    /// Waits while room is made for a batch that is larger than its share; returns for how long.
+    #[inline]
+    pub(super) fn wait_for_turns(self, deadline: Option<Deadline>) -> Result<Duration> {
+        if !self.throttle.is_making_room() {
+            return Ok(Duration::ZERO);
+        }
+        let (until, why) = (deadline.map(|deadline| deadline.at), "memory is freed for a large batch");
+        let waited = self.wait_while(until, why, || self.throttle.is_making_room());
+        waited.map_err(|error| match deadline {
+            Some(deadline) if error.kind() == Kind::Busy => {
+                self.throttle.held_back(deadline.wait_max, error.message())
+            }
+            _ => error,
+        })
+    }
+
+    /// Waits while `is_so`; returns for how long.
+    fn wait_while(self, until: Option<Duration>, why: &str, is_so: impl Fn() -> bool) -> Result<Duration> {
+        let look = || {
+            if !is_so() {
+                return Some(Ok(()));
+            }
+            if self.is_closing() {
+                return Some(Err(Error::new(Kind::Cancelled, "the database is closing")));
+            }
+            let is_late = until.is_some_and(|until| self.env.clock.now() >= until);
+            let late = is_late.then(|| Error::new(Kind::Busy, why.to_owned()));
+            self.journal.check().err().or(late).map(Err)
+        };
+        let (ended, took) = self.throttle.pressure.wait_for_memory(&self.env, until, look);
+        if took >= PAUSE_MIN {
+            self.note_stall(took, || StallCause::Memory);
+        }
+        ended.map(|()| took)
+    }
+
+    /// Reserves the room of the batch whose turn it is, and promises it.
+    fn reserve_in_turn(self, needs: &Needs, until: Option<Duration>, is_prepared: bool) -> Result<u64> {
+        self.background.give_up_adapting();
+        let room = RoomWait::new(self, needs.sum(), until);
+        let mut wait = LargeWait { room, needs, is_prepared, asked: 0 };
+        let (reserved, took) = self.throttle.pressure.wait_for_memory(&self.env, until, || wait.look());
+        if took >= PAUSE_MIN {
+            self.note_stall(took, || StallCause::Memory);
+        }
+        let counted = || self.throttle.reserved_bytes();
+        debug_assert!(
+            reserved.as_ref().is_ok_and(|bytes| counted() >= *bytes) || reserved.is_err(),
+            "a reservation counts until it is given back"
+        );
+        reserved
+    }
+}
+
+/// The batch whose turn it is waits for room.
+struct LargeWait<'e, 'n> {
+    room: RoomWait<'e>,
+    needs: &'n Needs,
+    is_prepared: bool,
+    /// How often room was asked for: the journal has short segments from the first time on.
+    asked: u32,
+}
+
+impl LargeWait<'_, '_> {
+    /// Checks whether the wait is over: the memory is reserved, or an error says why it will not be.
+    fn look(&mut self) -> Option<Result<u64>> {
+        let control = self.room.control;
+        let bytes = self.needs.room(&control.options, self.asked > 0);
+        if control.throttle.try_reserve(bytes, |reserved| control.memory.has_room_for_large(reserved)) {
+            return Some(Ok(self.have(bytes)));
+        }
+        // While flushes are paused only this batch waits: it would hold all others back for as long.
+        let is_paused = control.background.is_paused();
+        control.throttle.pressure.hold(!is_paused);
+        control.memory.promise(if is_paused { 0 } else { bytes });
+        // Again for what was committed meanwhile, and for the segment that took it.
+        if self.asked == 0 || self.room.is_idle() && self.asked < ASKED_MAX {
+            self.asked += 1;
+            control.background.make_room();
+        }
+        if let Some(error) = self.room.given_up() {
+            return Some(Err(error));
+        }
+        self.room.is_stuck().then(|| self.alone(bytes))
+    }
+
+    fn have(&self, bytes: u64) -> u64 {
+        let control = self.room.control;
+        control.memory.promise(bytes);
+        control.throttle.pressure.hold(false);
+        bytes
+    }
+
+    /// All is flushed, and there is too little room still. What was prepared has to be committed; others can
+    /// be written again.
+    fn alone(&self, bytes: u64) -> Result<u64> {
+        if self.is_prepared && self.room.control.throttle.try_reserve_alone(bytes) {
+            return Ok(self.have(bytes));
+        }
+        let memory = self.room.control.memory;
+        let (writers, all) = (memory.use_of_writers(), memory.in_use());
+        debug_assert!(bytes >= self.needs.sum(), "a batch of {} bytes takes them", self.needs.sum());
+        Err(Error::new(
+            Kind::Busy,
+            format!(
+                "a batch takes {bytes} bytes of memory, and readers or tables keep some that no flush frees ({writers} \
+                 of writers, {} of the cache, {} of what readers hold): close iterators that are not needed, or \
+                 split the batch",
+                all.saturating_sub(writers),
+                memory.held_bytes()
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_batch_has_its_turn_and_those_that_give_up_are_passed_over() {
+        let turns = Turns::default();
+        let [first, second, third] = [turns.enter(), turns.enter(), turns.enter()];
+        assert!(turns.is_first(first) && !turns.is_first(second) && !turns.is_first(third));
+        turns.leave(second);
+        assert!(turns.is_first(first) && !turns.is_first(third));
+        turns.leave(first);
+        assert!(turns.is_first(third));
+    }
+
+    #[test]
+    fn a_batch_counts_with_the_index_over_its_records() {
+        let mut batch = Batch::new();
+        batch.put(terrane_base::TableId::DEFAULT, b"key", b"value").expect("within the limits");
+        let put = Needs::of(&batch);
+        assert_eq!(put.sum(), batch.bytes().len() as u64 + INDEX_BYTES);
+        batch.delete_range(terrane_base::TableId::DEFAULT, b"a", b"b").expect("a range");
+        assert!(Needs::of(&batch).index_bytes > 2 * put.index_bytes + RANGE_INDEX_BYTES - INDEX_BYTES);
+        let options = Options { segment_bytes: 1 << 20, write_memory_bytes: 32 << 20, ..Options::default() };
+        assert_eq!(put.room(&options, false) - put.sum(), 4 << 20);
+        assert_eq!(put.room(&options, true) - put.sum(), 1 << 20, "the next segment is an ordinary one");
+    }
+}
