@@ -144,8 +144,8 @@ pub trait Journal: Send + Sync {
         0
     }
 
-    /// If the active segment has more than `bytes`, it takes no more groups: then a trim can take it without
-    /// waiting for the next commit. Nothing of the journal keeps the memory of what is trimmed then.
+    /// If the active segment has more than `bytes`, it is complete from now on: a trim can take it without
+    /// waiting for the next commit. The journal itself keeps no memory of a trimmed segment then.
     ///
     /// # Errors
     /// As [`Journal::check`].

@@ -46,9 +46,9 @@ pub trait Medium: Send + Sync {
     /// `Full` if there is no space, `Io`, any error of the registrar.
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment>;
 
-    /// The active segment, which has records, takes no more groups, and no segment follows it yet: the next
-    /// [`Medium::rotate`] has none to seal. Called by the leader. Returns false if the medium cannot do so; the
-    /// segment stays active then.
+    /// The active segment, which has records, is complete, and no segment follows it yet: the next
+    /// [`Medium::rotate`] has no segment to seal. Called by the leader. Returns false if the medium cannot do
+    /// so; the segment stays active then.
     fn seal(&self, _sealed: &SealedEnd) -> bool {
         false
     }

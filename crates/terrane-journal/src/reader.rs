@@ -192,7 +192,7 @@ impl SegmentReader {
             return Ok(self.bytes(len)?.map(Arc::from));
         }
         let mut group: Arc<[u8]> = std::iter::repeat_n(0, len).collect();
-        let bytes = Arc::get_mut(&mut group).expect("nobody else has it yet");
+        let bytes = Arc::get_mut(&mut group).expect("it was made just now");
         self.file.read_at(self.at, bytes)?;
         debug_assert!(self.buf.len() <= READ_BYTES, "the buffer has {} bytes", self.buf.len());
         Ok(Some(group))

@@ -232,7 +232,7 @@ impl MemoryArbiter {
         self.promised_bytes.load(Ordering::Relaxed)
     }
 
-    /// What the cache leaves for what is promised: with what writers take until the next look.
+    /// The bytes that the cache leaves for a promise: with those that writers take until the next look.
     fn promised_ahead(&self, plan: MemoryPlan) -> u64 {
         match self.promised_bytes() {
             0 => 0,
@@ -254,7 +254,7 @@ impl MemoryArbiter {
     /// As [`MemoryArbiter::has_room_for`], for a batch larger than its share: up to what writers and the
     /// cache may hold together, beside what readers hold of tables and the journal.
     pub(crate) fn has_room_for_large(&self, reserved: u64) -> bool {
-        // Beyond the share of writers the limit of the cache leaves nothing free for what they take meanwhile.
+        // Beyond the share of writers the limit of the cache leaves no step free for them.
         let divided = self.divide(reserved + self.plan().step_bytes(), |_| Occasion::Ask);
         if !divided.is_adaptive {
             return divided.writers + reserved <= self.budget.write_bytes();

@@ -63,7 +63,7 @@ const TRIM_SHARE: u64 = 16;
 /// Less is never worth one.
 const TRIM_BYTES_MIN: u64 = 4 << 20;
 
-/// What the cache and empty memtables keep beside a batch that has the rest: one part in this many.
+/// Beside a batch that has the rest, the cache and empty memtables keep one part in this many.
 const KEPT_SHARE: u64 = 16;
 
 /// Which part has the memory that jobs lend.
@@ -313,9 +313,9 @@ impl MemoryPlan {
     }
 
     /// Most bytes of a batch that is alone in memory, with the index over it: what writers and the cache may
-    /// hold together, or writers alone where that is fixed. Not what is left free of it up to the next look,
-    /// what the cache and empty memtables cannot give up, and the segments that were prepared before the batch
-    /// and are behind it.
+    /// hold together, or writers alone where that is fixed. Less a step that stays free up to the next look,
+    /// the bytes that the cache and empty memtables cannot give up, and two segments: the one that was
+    /// prepared before the batch, and the one behind it.
     pub(super) fn largest_batch(&self) -> u64 {
         let most = if self.adaptive { self.shared_bytes() - self.step_bytes() } else { self.write_bytes };
         let left = most.saturating_sub(most / KEPT_SHARE + 2 * self.segment_bytes);

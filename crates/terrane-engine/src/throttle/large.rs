@@ -5,9 +5,9 @@
 //!    (`memory/decide.rs`).
 //! 2. *Turn*: such batches go one at a time, in the order in which they came. Two that make room at once
 //!    would each wait for the memory of the other.
-//! 3. *Room*: if there is too little, all that is in memory is flushed, the active segment is sealed, and
-//!    what is flushed is trimmed, before compactions. The cache gives up its blocks. Other writers wait meanwhile:
-//!    small ones would take the room bit by bit.
+//! 3. *Room*: if there is too little, all tables are flushed, the active segment is sealed, and segments are
+//!    trimmed, before compactions. The cache gives up its blocks. Other writers wait meanwhile: small ones
+//!    would take the room bit by bit.
 //! 4. *Promise*: from there to the commit the cache leaves the room free, and others count it as taken.
 //! 5. *Commit*: the journal counts the segment of the batch; the promise is over.
 //! 6. *Behind it*: its segment is sealed and everything is flushed, so that the memory comes back at once.
@@ -38,7 +38,7 @@ const INDEX_BYTES: u64 = 96;
 /// The index over one range delete, beside its keys: fragments with the numbers of what covers them.
 const RANGE_INDEX_BYTES: u64 = 320;
 
-/// How often a batch has everything flushed: what is in memory then stays there.
+/// How often a batch has everything flushed: the rest of memory is kept by readers.
 const ASKED_MAX: u32 = 4;
 
 /// The order of batches that are larger than their share.

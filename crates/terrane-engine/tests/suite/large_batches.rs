@@ -46,7 +46,7 @@ fn count(mib: usize) -> usize {
     mib * MIB / VALUE_BYTES
 }
 
-/// What writers and the cache may hold together, with what jobs lend while none runs.
+/// The memory that writers and the cache may have together, with the part that jobs lend while none runs.
 fn shared_bytes(options: &Options) -> u64 {
     options.memory_bytes / 16 * 15
 }
@@ -134,7 +134,7 @@ fn batches_of_several_threads_go_one_at_a_time_beside_small_writes() {
 }
 
 #[test]
-fn a_batch_that_may_not_wait_is_refused_and_holds_nobody_back() {
+fn a_batch_that_may_not_wait_is_refused_and_other_writers_go_on() {
     let engine = opened(MemDisk::new());
     engine.set_background_paused(true);
     for number in 0..2u32 {
@@ -190,7 +190,7 @@ fn a_batch_beyond_all_memory_is_refused_with_the_memory_that_is_enough() {
 
 /// Room is reserved for the index as well, before it is known.
 #[test]
-fn the_index_over_many_small_rows_takes_no_more_than_was_reserved() {
+fn the_index_over_many_small_rows_fits_in_its_reservation() {
     let engine = opened(MemDisk::new());
     engine.set_background_paused(true);
     let (mut batch, mut numbers) = (Batch::new(), Rng::new(20));

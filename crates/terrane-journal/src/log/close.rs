@@ -19,10 +19,10 @@ impl Log {
         Ok(())
     }
 
-    /// Leaves the active segment if it has more than `bytes`: the next group goes to another one, as the first
-    /// one behind an opening does. None is made for it: an empty segment in the chain could be lost with the
-    /// power while a later one is not, and replay takes that for damage. On return nothing of the log keeps a
-    /// segment that no member points to any more.
+    /// Leaves the active segment if it has more than `bytes`: the next group goes to another one, as the
+    /// first one behind an opening does. The next commit makes it: an empty segment in the chain could be
+    /// lost with the power while a later one is kept, and replay takes that for damage. On return the log
+    /// keeps only former segments that a member points to.
     pub(crate) fn seal_longer_than<M: Medium>(
         &mut self,
         bytes: u64,
