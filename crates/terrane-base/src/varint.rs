@@ -1,6 +1,6 @@
 //! LEB128 integers: 7 bits a byte, low bits first; of 32 bits in at most 5 bytes, of 64 bits in at most 10.
 
-/// What is less takes one byte.
+/// The first value that takes more than one byte.
 pub(crate) const ONE_BYTE_END: u8 = 0x80;
 /// Most bytes that [`put`] appends.
 pub const BYTES_MAX: usize = 5;

@@ -207,6 +207,7 @@ impl Region {
     #[inline(never)]
     unsafe fn write_long<const N: usize>(&self, beneath: &Beneath, offset: usize, parts: [&[u8]; N]) {
         let mut written = beneath.write(offset, parts);
+        debug_assert!(written <= parts.iter().map(|part| part.len()).sum(), "{written} bytes were written");
         let mut at = offset;
         for part in parts {
             let skipped = written.min(part.len());

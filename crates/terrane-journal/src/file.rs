@@ -248,6 +248,7 @@ impl Medium for FileMedium {
 
     fn seal(&self, sealed: &SealedEnd) -> bool {
         let mut state = self.shared.state.lock();
+        debug_assert!(state.active().is_some(), "the last rotation left an active segment");
         let sealed_state = state.state_when_sealed();
         seal_last(&mut state.live, Some(sealed), sealed_state);
         if std::mem::take(&mut state.is_sync_asked) {

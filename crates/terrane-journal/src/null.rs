@@ -69,7 +69,9 @@ impl Medium for HeapMedium {
     }
 
     fn seal(&self, sealed: &SealedEnd) -> bool {
-        seal_last(&mut self.state.lock().live, Some(sealed), SegmentState::Sealed);
+        let mut state = self.state.lock();
+        debug_assert!(!state.live.is_empty(), "a segment that is sealed is listed");
+        seal_last(&mut state.live, Some(sealed), SegmentState::Sealed);
         true
     }
 

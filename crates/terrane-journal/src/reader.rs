@@ -188,6 +188,7 @@ impl SegmentReader {
     /// The bytes of a group. A long one is read to where it stays: it would be there twice otherwise, and the
     /// buffer would be as long from then on.
     fn group(&mut self, len: usize) -> Result<Option<Arc<[u8]>>> {
+        debug_assert!(self.at <= self.end, "groups end at {}, and one begins at {}", self.end, self.at);
         if len <= READ_BYTES || len as u64 > self.end - self.at {
             return Ok(self.bytes(len)?.map(Arc::from));
         }

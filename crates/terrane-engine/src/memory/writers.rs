@@ -23,6 +23,7 @@ impl WriterMemory {
     /// The bytes in use.
     pub(crate) fn bytes(&self) -> u64 {
         let window = self.window_bytes.load(Ordering::Relaxed);
+        debug_assert!(window < 1 << 62, "{window} bytes: more left the window than came in");
         self.journal.memory_bytes() + self.tables.index_bytes() + window
     }
 

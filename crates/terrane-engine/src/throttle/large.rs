@@ -115,6 +115,10 @@ impl HeldTurn<'_> {
     /// Lets the next one go on, and all others.
     pub(super) fn end(&self) {
         let throttle = self.control.throttle;
+        debug_assert!(
+            !self.is_committing || throttle.turns.is_first(self.place),
+            "a batch is committed in its turn"
+        );
         if throttle.turns.is_first(self.place) {
             self.control.memory.promise(0);
             throttle.pressure.hold(false);
@@ -307,6 +311,7 @@ struct LargeWait<'e, 'n> {
 impl LargeWait<'_, '_> {
     /// Checks whether the wait is over: the memory is reserved, or an error says why it will not be.
     fn look(&mut self) -> Option<Result<u64>> {
+        debug_assert!(self.asked <= ASKED_MAX, "room was asked for {} times", self.asked);
         let control = self.room.control;
         let bytes = self.needs.room(&control.options, self.asked > 0);
         if control.throttle.try_reserve(bytes, |reserved| control.memory.has_room_for_large(reserved)) {

@@ -42,6 +42,7 @@ impl Log {
             self.retired.push((ring.head(), former.kept));
             self.is_sealed = true;
         }
+        debug_assert!(!self.is_sealed || self.active.is_none(), "a sealed segment takes no group");
         self.release_former(ring.published_tickets());
         Ok(())
     }

@@ -77,9 +77,10 @@ impl Attached {
     }
 }
 
-/// Opens the pool. A database of this process that was closed keeps it until no reader of the process is in an
-/// epoch that could see its segments, so this waits for some time.
+/// Opens the pool. A database of this process that was closed keeps it until no reader of the process is in
+/// an epoch that could see its segments, so this waits for some time.
 fn open_pool(settings: &PoolSettings, env: &Env) -> Result<Pool> {
+    debug_assert!(!settings.path.as_os_str().is_empty(), "an option names the pool");
     for _ in 1..ATTEMPTS_MAX {
         match Pool::open(settings) {
             Err(error) if error.kind() == Kind::Busy => {
