@@ -95,6 +95,10 @@ impl Relief for Maintenance {
         self.frees_no_memory(&self.background.scheduler.copy_for([]))
     }
 
+    fn frees_memory(&self) -> bool {
+        self.frees_memory_next(&self.background.scheduler.copy_for([]))
+    }
+
     fn memory_failure(&self, seen: u64) -> Option<Error> {
         let schedule = self.background.scheduler.copy_for([]);
         self.lasting_failure(&schedule, JobKinds::MEMORY, None, seen)

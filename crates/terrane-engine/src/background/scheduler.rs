@@ -211,6 +211,15 @@ impl Maintenance {
                 .is_none_or(|job| is_failing(job.kind(), job.table()))
             && self.background.scheduler.is_unchanged(schedule)
     }
+
+    /// Returns true if a job that brings memory back runs, is due, or is tried again.
+    pub(crate) fn frees_memory_next(&self, schedule: &Schedule) -> bool {
+        debug_assert!(!schedule.decides, "a writer that waits looks at a copy, and begins no job");
+        schedule.runs_any(JobKinds::MEMORY)
+            || schedule.failures.has(JobKinds::MEMORY)
+            || self.next_memory_work(schedule).is_some()
+            || self.next_trim(schedule).is_some()
+    }
 }
 
 pub(crate) mod flush_hold;

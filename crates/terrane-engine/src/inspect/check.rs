@@ -117,15 +117,28 @@ impl Shared {
         }
     }
 
+    /// The first segment that a commit may write to now: the active one, or that behind the last one that has
+    /// records. Opened for reading only, nothing is written to any segment.
+    fn first_that_grows(&self) -> SegmentId {
+        let segments = self.journal.segments();
+        debug_assert!(segments.is_sorted_by_key(|segment| segment.id), "ids ascend in the chain");
+        if let Some(active) = segments.iter().find(|segment| segment.state == SegmentState::Active) {
+            return active.id;
+        }
+        let full = segments.iter().rfind(|segment| segment.state != SegmentState::Unused);
+        match full {
+            _ if self.options.read_only => SegmentId(u64::MAX),
+            Some(full) => SegmentId(full.id.0 + 1),
+            None => SegmentId(0),
+        }
+    }
+
     /// Verifies the segments that accept no further records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
         // A segment that is trimmed meanwhile would look lost.
         let _no_trim = self.trims.hold();
         let state = self.manifest.state();
-        // Opened for reading only, nothing is written to any segment; otherwise the active one grows.
-        let active =
-            self.journal.segments().into_iter().find(|segment| segment.state == SegmentState::Active);
-        let end = active.map_or(SegmentId(u64::MAX), |active| active.id);
+        let end = self.first_that_grows();
         let listed: Vec<_> = state.segments.range(..end).map(|(_, segment)| listed(segment)).collect();
         let settings = ReplaySettings {
             threads: 1,

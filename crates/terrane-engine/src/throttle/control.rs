@@ -33,6 +33,9 @@ pub(crate) trait Relief {
     /// those free no memory.
     fn frees_nothing(&self) -> bool;
 
+    /// Returns true if a job that brings memory back runs, is due, or is tried again: no compaction is one.
+    fn frees_memory(&self) -> bool;
+
     /// Why memory does not come back: the error of such work that lasts, or failed later than `seen`.
     fn memory_failure(&self, seen: u64) -> Option<Error>;
 }

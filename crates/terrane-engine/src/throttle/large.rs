@@ -101,14 +101,16 @@ impl Drop for Turn<'_> {
 pub(super) struct HeldTurn<'e> {
     control: WriteControl<'e>,
     place: u64,
+    /// Of the index over the records of the batch.
+    index_bytes: u64,
     is_committing: bool,
 }
 
 impl HeldTurn<'_> {
-    /// From now on the journal counts the bytes of the batch.
+    /// From now on the journal counts the bytes of the batch. Those of the index come little by little.
     pub(super) fn begin_commit(&mut self) {
         debug_assert!(self.control.throttle.turns.is_first(self.place), "it is the turn of another batch");
-        self.control.memory.promise(0);
+        self.control.memory.promise(self.index_bytes);
         self.is_committing = true;
     }
 
@@ -122,11 +124,11 @@ impl HeldTurn<'_> {
         if throttle.turns.is_first(self.place) {
             self.control.memory.promise(0);
             throttle.pressure.hold(false);
-            if self.is_committing && !std::thread::panicking() {
-                self.control.background.flush_behind();
-            }
         }
         throttle.turns.leave(self.place);
+        if self.is_committing && !std::thread::panicking() && !self.control.is_closing() {
+            self.control.background.flush_behind();
+        }
         self.control.refresh_debt();
         throttle.wake();
     }
@@ -204,7 +206,7 @@ impl<'e> WriteControl<'e> {
             return Err(self.too_large(&needs, limit));
         }
         let until = deadline.map(|deadline| deadline.at);
-        let turn = self.take_turn(until)?;
+        let turn = self.take_turn(&needs, until)?;
         let mut permit = match deadline {
             Some(deadline) => self
                 .charge_by(batch, deadline.at)
@@ -236,9 +238,10 @@ impl<'e> WriteControl<'e> {
     }
 
     /// Waits until it is the turn of this batch.
-    fn take_turn(self, until: Option<Duration>) -> Result<Turn<'e>> {
-        let place = self.throttle.turns.enter();
-        let turn = Turn { held: HeldTurn { control: self, place, is_committing: false }, is_kept: false };
+    fn take_turn(self, needs: &Needs, until: Option<Duration>) -> Result<Turn<'e>> {
+        let (place, index_bytes) = (self.throttle.turns.enter(), needs.index_bytes);
+        let held = HeldTurn { control: self, place, index_bytes, is_committing: false };
+        let turn = Turn { held, is_kept: false };
         self.wait_while(until, "another large batch is being written", || {
             !self.throttle.turns.is_first(place)
         })?;
@@ -319,10 +322,12 @@ impl LargeWait<'_, '_> {
         }
         // While flushes are paused only this batch waits: it would hold all others back for as long.
         let is_paused = control.background.is_paused();
-        control.throttle.pressure.hold(!is_paused);
+        // Others wait for flushes and trims, not for compactions behind these, which free no memory.
+        let is_freeing = control.background.frees_memory();
+        control.throttle.pressure.hold(!is_paused && (self.asked == 0 || is_freeing));
         control.memory.promise(if is_paused { 0 } else { bytes });
         // Again for what was committed meanwhile, and for the segment that took it.
-        if self.asked == 0 || self.room.is_idle() && self.asked < ASKED_MAX {
+        if !is_paused && (self.asked == 0 || !is_freeing && self.asked < ASKED_MAX) {
             self.asked += 1;
             control.background.make_room();
         }

@@ -61,11 +61,6 @@ impl<'e> RoomWait<'e> {
         self.control.journal.check().err().or(refused)
     }
 
-    /// Returns true if the background had no job that can free memory at the last look.
-    pub(super) fn is_idle(&self) -> bool {
-        self.idle_since.is_some()
-    }
-
     /// Returns true if the background has had no job that can free memory for so long that none will come.
     pub(super) fn is_stuck(&self) -> bool {
         let now = self.control.env.clock.now();
