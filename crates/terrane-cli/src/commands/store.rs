@@ -10,8 +10,8 @@ use crate::arguments::{Engine, Range, TableArgs};
 use crate::exit::{Code, Failure};
 use crate::text::{self, key_argument};
 
-/// One batch may take this part of the memory of writers.
-const BATCH_SHARE: u64 = 4;
+/// How the engine says which memory is enough for a batch.
+const ENOUGH: &str = "raise memory_bytes to ";
 
 /// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -210,17 +210,12 @@ pub(super) fn table_as(db: &Db, name: &str, options: &[(String, String)]) -> Res
 /// much memory is enough.
 pub(super) fn write(db: &Db, batch: &Batch, sync: Durability) -> Result<(), Failure> {
     let Err(error) = db.write(batch, sync) else { return Ok(()) };
-    let options = db.options();
-    let most = options.write_memory_bytes / BATCH_SHARE;
-    let bytes = batch.bytes() as u64;
-    if error.kind() != Kind::Invalid || bytes <= most {
-        return Err(error.into());
-    }
-    // In proportion to the missing memory, and some more, since the engine needs memory for other things.
-    let enough = (options.memory_bytes / (1 << 20) + 1) * (bytes / most.max(1) + 2);
-    let (bytes, most, memory) = (text::size(bytes), text::size(most), text::size(options.memory_bytes));
+    let said = error.to_string();
+    let named = said.split_once(ENOUGH).and_then(|(_, rest)| rest.split_once(" MiB"));
+    let Some((enough, _)) = named.filter(|_| error.kind() == Kind::Invalid) else { return Err(error.into()) };
+    let (bytes, memory) = (text::size(batch.bytes() as u64), text::size(db.options().memory_bytes));
     let why = format!(
-        "{bytes} are to be written at once, and with {memory} of memory the most is {most}: give --memory {enough}MiB"
+        "{bytes} are to be written at once, more than {memory} of memory allow: give --memory {enough}MiB"
     );
     Err(Failure::new(Code::Usage, why))
 }

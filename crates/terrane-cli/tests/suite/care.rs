@@ -95,7 +95,7 @@ fn the_remains_of_a_stopped_repair_are_named_with_the_remedy() {
 #[test]
 fn a_value_beyond_the_memory_names_the_memory_that_is_enough() {
     let shell = Shell::new();
-    let value = vec![b'v'; 6 << 20];
+    let value = vec![b'v'; 14 << 20];
     let output = shell.with_input("put db k - --memory 16MiB", &value);
     let error = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{error}");

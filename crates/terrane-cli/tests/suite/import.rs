@@ -151,7 +151,7 @@ fn keys_that_meet_again_are_counted() {
 #[test]
 fn a_batch_that_fails_is_not_counted_and_takes_no_other_row_with_it() {
     let shell = Shell::new();
-    shell.file("t.tsv", format!("a\t1\nb\t2\nc\t{}\nd\t4\n", "x".repeat(6 << 20)));
+    shell.file("t.tsv", format!("a\t1\nb\t2\nc\t{}\nd\t4\n", "x".repeat(14 << 20)));
     let output = shell.run("import db t.tsv --memory 16MiB --ack-file acks");
     let (said, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
     assert_eq!(output.status.code(), Some(2), "{error}");

@@ -60,7 +60,7 @@ fn writes_beyond_a_limit_are_refused_and_change_nothing() {
         db.put(vec![0; 64 * KIB + 1], b""),
         db.put(b"k", vec![0; 64 * MIB + 1]),
         // Within the limit of a value, beyond what the memory budget leaves for one batch.
-        db.put(b"k", vec![0; 8 * MIB]),
+        db.put(b"k", vec![0; 14 * MIB]),
     ];
     for result in refused {
         let error = result.unwrap_err();
