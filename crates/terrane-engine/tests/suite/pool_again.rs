@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use support::{get, small_options};
 use terrane_base::TableId;
-use terrane_base::env::{Clock, Env};
+use terrane_base::env::{Clock, Env, Joiner};
 use terrane_base::options::Options;
 use terrane_engine::Engine;
 
@@ -44,15 +44,16 @@ fn options(pool: &Path) -> Options {
 }
 
 /// A thread that stays in an epoch, from the return of this until the sender is dropped.
-fn reader() -> (std::thread::JoinHandle<()>, Sender<()>) {
+fn reader() -> (Box<dyn Joiner>, Sender<()>) {
     let (end, ended): (Sender<()>, Receiver<()>) = channel();
     let (began, begun) = channel();
-    let thread = std::thread::spawn(move || {
+    let reads = move || {
         let epoch = terrane_base::epoch::pin();
         began.send(()).unwrap();
         let _ = ended.recv();
         drop(epoch);
-    });
+    };
+    let thread = Env::real().spawn.spawn("reader", Box::new(reads)).unwrap();
     begun.recv().unwrap();
     (thread, end)
 }
@@ -73,5 +74,5 @@ fn an_opening_waits_for_the_pool_that_readers_of_a_closed_database_keep() {
     let tables = engine.catalog().all();
     let table = tables.iter().find(|table| table.id == TableId::DEFAULT).unwrap();
     assert_eq!(get(&engine, table, b"key").unwrap().as_deref(), Some(&b"value"[..]));
-    thread.join().unwrap();
+    thread.join();
 }
