@@ -20,6 +20,9 @@ use crate::throttle::deadline::Deadline;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 use crate::throttle::permit::{Prices, WritePermit};
 
+/// A batch that takes more than one part in this many of the write memory is large.
+const BATCH_SHARE: u64 = 4;
+
 impl<'e> WriteControl<'e> {
     /// Refuses a batch that cannot be committed, and holds it back while the background is behind: until
     /// `deadline`, or as long as needed without one. The permit holds the write memory that is reserved for a
@@ -113,6 +116,12 @@ impl<'e> WriteControl<'e> {
             self.histograms.write_wait_micros.observe(waited.as_micros() as u64);
             timing::add(Part::HeldBack, waited);
         }
+    }
+
+    /// Returns true if a batch is larger than its share of the write memory.
+    #[inline]
+    fn is_large(self, batch: &Batch) -> bool {
+        batch.bytes().len() as u64 > self.memory.budget().write_bytes() / BATCH_SHARE
     }
 
     #[inline]

@@ -30,8 +30,6 @@ use crate::throttle::deadline::Deadline;
 use crate::throttle::permit::{Prices, WritePermit};
 use crate::throttle::room::RoomWait;
 
-/// A batch that takes more than one part in this many of the write memory is large.
-const BATCH_SHARE: u64 = 4;
 /// The index over one record, at most: a version, its share of nodes that branch at every key and of those
 /// that they grew out of, and the filter.
 const INDEX_BYTES: u64 = 96;
@@ -165,12 +163,6 @@ impl Needs {
 }
 
 impl<'e> WriteControl<'e> {
-    /// Returns true if a batch is larger than its share of the write memory.
-    #[inline]
-    pub(super) fn is_large(self, batch: &Batch) -> bool {
-        batch.bytes().len() as u64 > self.memory.budget().write_bytes() / BATCH_SHARE
-    }
-
     /// Admits a batch that is larger than its share; see the head of the file. One that was prepared is never
     /// too large.
     ///

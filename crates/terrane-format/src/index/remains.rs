@@ -56,15 +56,12 @@ pub fn remains_of(
     }
     let walk = Walk { rows, data_end: meta.index.offset, collation: &meta.collation };
     let mut list = walk.front_rows();
-    while list.last().is_some_and(|(_, row)| !is_block(row)) {
-        list.pop();
-    }
+    list.retain(|(_, row)| is_block(row));
     let front = list.last().map_or(Front::default(), |(end, row)| Front {
         at: *end,
         offset: row.offset + row.stored_len,
         key: Some(row.last_key),
     });
-    list.retain(|(_, row)| is_block(row));
     list.extend(walk.end_rows(&front).into_iter().filter(|(_, row)| is_block(row)));
     let proven: Vec<IndexRow<'_>> = list.into_iter().map(|(_, row)| row).collect();
     if !is_of(&proven, meta) {
