@@ -22,15 +22,24 @@ fn put(engine: &Engine, table: &Table) {
     engine.put(table.id, b"key", b"value", false).expect("commits");
 }
 
+/// Writes what the table has in memory. The caller of a flush goes on once the new read view is there; the
+/// sums follow it before the job ends.
+fn flush(engine: &Engine, table: &Arc<Table>) {
+    assert!(engine.freeze(table).expect("nothing is lost"));
+    engine.settle(table, &engine.new_control()).expect("settles");
+    engine.flush_to_run(table).expect("is written");
+    while !engine.progress().is_empty() {
+        std::thread::yield_now();
+    }
+}
+
 /// A writer may read an old number of bytes from which on growth is noted: the switch of the memtable sets a
 /// new one on another processor. The first record is noted all the same, before its writer's next write.
 #[test]
 fn the_first_record_behind_a_switch_is_noted_at_once() {
     let (engine, table) = open();
     put(&engine, &table);
-    assert!(engine.freeze(&table).expect("nothing is lost"));
-    engine.settle(&table, &engine.new_control()).expect("settles");
-    engine.flush_to_run(&table).expect("is written");
+    flush(&engine, &table);
     let sums = engine.catalog().sums();
     assert_eq!((sums.now().filled_tables, sums.due().oldest_segment()), (0, None));
     table.part.record_look.store(u64::MAX, Ordering::Relaxed);
@@ -61,9 +70,7 @@ fn the_fullest_table_is_found_and_what_is_flushed_counts_as_large_only() {
     assert_eq!(fullest(&hundred), Some(ten.id));
     let largest = |count| catalog.largest(count).iter().map(|table| table.id).collect::<Vec<_>>();
     assert_eq!(largest(2), [hundred.id, ten.id]);
-    assert!(engine.freeze(&hundred).expect("nothing is lost"));
-    engine.settle(&hundred, &engine.new_control()).expect("settles");
-    engine.flush_to_run(&hundred).expect("is written");
+    flush(&engine, &hundred);
     assert_eq!(fullest(&default), Some(ten.id));
     assert_eq!(fullest(&ten), Some(one.id), "a table without records in memory is not meant");
     // Its levels are more than the nothing of the default table.
