@@ -4,13 +4,14 @@
 //! `docs/format/data-file.md`.
 //!
 //! * [`store`]: the trait [`Store`]. [`conformance`]: the suite that every implementation passes.
-//! * [`metered`]: a view of a store that counts calls and bytes. [`fill`]: data files with extents from
-//!   elsewhere.
+//! * [`metered`]: a view of a store that counts calls and bytes. `delegate.rs`: calls that such a view passes
+//!   on. [`fill`]: data files with extents from elsewhere.
 //! * [`local`]: data files in a directory, with `copy.rs` (another directory with the same extents) and
 //!   `adopt.rs` (files from outside). [`space`]: which slots are taken.
 
 pub mod conformance;
 mod data_file;
+mod delegate;
 pub mod fill;
 pub mod local;
 pub mod metered;

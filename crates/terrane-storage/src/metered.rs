@@ -3,13 +3,13 @@
 //! Flush, compaction and reads share the data files; each has a view of its own, so that their bytes are
 //! counted apart.
 
-use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::{Error, ExtentId, Result};
+use terrane_base::{ExtentId, Result};
 use terrane_device::{Flow, PendingRead};
 
-use crate::store::{ReadRequest, Store, StoreCopy, StoreUsage};
+use crate::delegate_store;
+use crate::store::{ReadRequest, Store};
 
 /// Passes every call to another store and counts reads, writes and syncs. Each read of a batch is counted; a
 /// sync counts once, for any number of files; hints are not counted.
@@ -28,13 +28,8 @@ impl MeteredStore {
 }
 
 impl Store for MeteredStore {
-    fn allocate(&self, slots: u32) -> Result<ExtentId> {
-        self.inner.allocate(slots)
-    }
-
-    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
-        self.inner.allocate_for(slots, bytes)
-    }
+    delegate_store!(inner: allocate, allocate_for, prefetch, free, hold, release, copy_to);
+    delegate_store!(inner: adopt, restore, reclaim, reclaim_all, usage, explain, place);
 
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         let result = self.inner.write(id, bytes);
@@ -72,53 +67,5 @@ impl Store for MeteredStore {
         // The bytes are transferred whether the caller waits for them or not.
         self.flow.note_read(len, &result);
         result
-    }
-
-    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
-        self.inner.prefetch(id, offset, len);
-    }
-
-    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
-        self.inner.free(id, slots)
-    }
-
-    fn hold(&self) {
-        self.inner.hold();
-    }
-
-    fn release(&self) {
-        self.inner.release();
-    }
-
-    fn copy_to(&self, dir: &Path, live: &[(ExtentId, u32)]) -> Result<StoreCopy> {
-        self.inner.copy_to(dir, live)
-    }
-
-    fn adopt(&self, path: &Path, extents: &[(u32, u32)]) -> Result<Option<u32>> {
-        self.inner.adopt(path, extents)
-    }
-
-    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
-        self.inner.restore(live)
-    }
-
-    fn reclaim(&self) -> Result<u64> {
-        self.inner.reclaim()
-    }
-
-    fn reclaim_all(&self) -> Result<u64> {
-        self.inner.reclaim_all()
-    }
-
-    fn usage(&self) -> StoreUsage {
-        self.inner.usage()
-    }
-
-    fn explain(&self, id: ExtentId, error: Error) -> Error {
-        self.inner.explain(id, error)
-    }
-
-    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
-        self.inner.place(id, offset)
     }
 }

@@ -14,7 +14,7 @@ use terrane_base::{ExtentId, Kind, Result};
 use terrane_compaction::{
     CancelCause, Claims, Compactor, FlushPlan, JobControl, JobSpec, LocalCompactor, RateLimiter, plan_flush,
 };
-use terrane_storage::{Store, StoreUsage};
+use terrane_storage::{Store, delegate_store};
 
 fn rows(step: usize, seq: u64) -> Vec<Row> {
     let numbers = (0..12_000).step_by(step).enumerate();
@@ -50,9 +50,8 @@ impl std::fmt::Debug for Trap {
 }
 
 impl Store for Trap {
-    fn allocate(&self, slots: u32) -> Result<ExtentId> {
-        self.inner.allocate(slots)
-    }
+    delegate_store!(inner: allocate, allocate_for, sync, read, prefetch, free);
+    delegate_store!(inner: restore, reclaim, reclaim_all, usage, place);
 
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         if self.writes.fetch_add(1, Ordering::Relaxed) == self.at_write {
@@ -61,41 +60,9 @@ impl Store for Trap {
         self.inner.write(id, bytes)
     }
 
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
-        self.inner.read(id, offset, buf)
-    }
-
-    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
-        self.inner.prefetch(id, offset, len);
-    }
-
-    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
-        self.inner.free(id, slots)
-    }
-
     fn hold(&self) {}
 
     fn release(&self) {}
-
-    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
-        self.inner.restore(live)
-    }
-
-    fn reclaim(&self) -> Result<u64> {
-        self.inner.reclaim()
-    }
-
-    fn usage(&self) -> StoreUsage {
-        self.inner.usage()
-    }
-
-    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
-        self.inner.place(id, offset)
-    }
 }
 
 fn trapped(

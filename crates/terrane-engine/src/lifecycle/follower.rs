@@ -29,7 +29,7 @@ use terrane_format::extent::ExtentMeta;
 use terrane_journal::{ReplaySettings, replay};
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{Manifest, State};
-use terrane_storage::{ReadRequest, Store, StoreUsage};
+use terrane_storage::{ReadRequest, Store, delegate_store};
 use terrane_table::{Cache, Extent};
 
 use crate::engine::Engine;
@@ -242,21 +242,8 @@ struct FollowingStore {
 }
 
 impl Store for FollowingStore {
-    fn allocate(&self, slots: u32) -> Result<ExtentId> {
-        self.inner.allocate(slots)
-    }
-
-    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
-        self.inner.allocate_for(slots, bytes)
-    }
-
-    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
-        self.inner.write(id, bytes)
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
+    delegate_store!(inner: allocate, allocate_for, write, sync, prefetch, free, hold);
+    delegate_store!(inner: release, restore, reclaim, reclaim_all, usage, place);
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         self.inner.read(id, offset, buf).map_err(|error| self.explain(id, error))
@@ -279,39 +266,7 @@ impl Store for FollowingStore {
         self.inner.begin_read(id, offset, len, memory)
     }
 
-    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
-        self.inner.prefetch(id, offset, len);
-    }
-
-    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
-        self.inner.free(id, slots)
-    }
-
-    fn hold(&self) {
-        self.inner.hold();
-    }
-
-    fn release(&self) {
-        self.inner.release();
-    }
-
-    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
-        self.inner.restore(live)
-    }
-
-    fn reclaim(&self) -> Result<u64> {
-        self.inner.reclaim()
-    }
-
-    fn usage(&self) -> StoreUsage {
-        self.inner.usage()
-    }
-
     fn explain(&self, id: ExtentId, error: Error) -> Error {
         self.primary.explain(id, error)
-    }
-
-    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
-        self.inner.place(id, offset)
     }
 }

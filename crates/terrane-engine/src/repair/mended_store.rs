@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use terrane_base::sync::Mutex;
-use terrane_base::{Error, ExtentId, Result};
+use terrane_base::{ExtentId, Result};
 use terrane_format::extent::Handle;
-use terrane_storage::{Store, StoreUsage};
+use terrane_storage::{Store, delegate_store};
 
 /// Bytes of index blocks that take the place of damaged ones, at most: a made-up database may have any
 /// number.
@@ -60,6 +60,9 @@ impl MendedStore {
 }
 
 impl Store for MendedStore {
+    delegate_store!(inner: allocate, allocate_for, write, sync, prefetch, free, hold);
+    delegate_store!(inner: release, restore, reclaim, reclaim_all, usage, explain, place);
+
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         if let Some(part) = self.mends.lock().parts.get(&(id, offset, buf.len())) {
             buf.copy_from_slice(part);
@@ -74,53 +77,5 @@ impl Store for MendedStore {
             }
         }
         Ok(())
-    }
-
-    fn allocate(&self, slots: u32) -> Result<ExtentId> {
-        self.inner.allocate(slots)
-    }
-
-    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
-        self.inner.write(id, bytes)
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
-
-    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
-        self.inner.prefetch(id, offset, len);
-    }
-
-    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
-        self.inner.free(id, slots)
-    }
-
-    fn hold(&self) {
-        self.inner.hold();
-    }
-
-    fn release(&self) {
-        self.inner.release();
-    }
-
-    fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
-        self.inner.restore(live)
-    }
-
-    fn reclaim(&self) -> Result<u64> {
-        self.inner.reclaim()
-    }
-
-    fn usage(&self) -> StoreUsage {
-        self.inner.usage()
-    }
-
-    fn explain(&self, id: ExtentId, error: Error) -> Error {
-        self.inner.explain(id, error)
-    }
-
-    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
-        self.inner.place(id, offset)
     }
 }

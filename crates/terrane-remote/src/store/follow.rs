@@ -20,7 +20,7 @@ use terrane_base::{Error, ExtentId, Result};
 use terrane_device::PendingRead;
 use terrane_format::manifest::ManifestObject;
 use terrane_levels::State as Manifested;
-use terrane_storage::{ReadRequest, Store, StoreUsage};
+use terrane_storage::{ReadRequest, Store, delegate_store};
 
 use super::judge::{Judge, Judged, Live};
 use super::names::{DataName, Folders};
@@ -236,21 +236,8 @@ impl FollowedStore {
 }
 
 impl Store for FollowedStore {
-    fn allocate(&self, slots: u32) -> Result<ExtentId> {
-        self.inner.allocate(slots)
-    }
-
-    fn allocate_for(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
-        self.inner.allocate_for(slots, bytes)
-    }
-
-    fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
-        self.inner.write(id, bytes)
-    }
-
-    fn sync(&self) -> Result<()> {
-        self.inner.sync()
-    }
+    delegate_store!(inner: allocate, allocate_for, write, sync, prefetch, free);
+    delegate_store!(inner: hold, release, reclaim, reclaim_all, usage, place);
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         self.inner.read(id, offset, buf).map_err(|error| self.judge.explain(id, error))
@@ -273,22 +260,6 @@ impl Store for FollowedStore {
         Ok(Box::new(Judged { begun, id, judge: self.judge.clone() }))
     }
 
-    fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
-        self.inner.prefetch(id, offset, len);
-    }
-
-    fn free(&self, id: ExtentId, slots: u32) -> Result<()> {
-        self.inner.free(id, slots)
-    }
-
-    fn hold(&self) {
-        self.inner.hold();
-    }
-
-    fn release(&self) {
-        self.inner.release();
-    }
-
     /// Checks that a view has no extent that was not followed.
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         let known = &self.judge.live.lock().extents;
@@ -301,19 +272,7 @@ impl Store for FollowedStore {
         Ok(())
     }
 
-    fn reclaim(&self) -> Result<u64> {
-        self.inner.reclaim()
-    }
-
-    fn usage(&self) -> StoreUsage {
-        self.inner.usage()
-    }
-
     fn explain(&self, id: ExtentId, error: Error) -> Error {
         self.judge.explain(id, error)
-    }
-
-    fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
-        self.inner.place(id, offset)
     }
 }
