@@ -89,6 +89,7 @@ impl Engine {
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
         let store = self.store.usage();
         (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
+        stats.show_remote_reads(&self.store.remote_reads());
         stats.pressure_permille = (self.throttle.debt() * 1000.0) as u64;
         stats
     }

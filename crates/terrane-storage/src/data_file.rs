@@ -101,6 +101,7 @@ impl DataFile {
     }
 
     pub(crate) fn shrink(&self, slots: u32) -> Result<()> {
+        assert!(slots <= FILE_SLOTS, "a file of {slots} slots: the next opening would refuse it");
         self.file.set_len(slot_offset(slots))
     }
 

@@ -115,6 +115,11 @@ macro_rules! delegate_store {
             self.$inner.usage()
         }
     };
+    (@ $inner:ident remote_reads) => {
+        fn remote_reads(&self) -> $crate::RemoteReads {
+            self.$inner.remote_reads()
+        }
+    };
     (@ $inner:ident explain) => {
         fn explain(&self, id: terrane_base::ExtentId, error: terrane_base::Error) -> terrane_base::Error {
             self.$inner.explain(id, error)

@@ -25,4 +25,4 @@ pub use fill::ExtentFiles;
 pub use local::LocalStore;
 pub use metered::MeteredStore;
 pub use settings::StoreSettings;
-pub use store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreCopy, StoreUsage};
+pub use store::{EXTENT_SLOTS_MAX, ReadRequest, RemoteReads, SLOT_BYTES, Store, StoreCopy, StoreUsage};

@@ -29,7 +29,7 @@ impl MeteredStore {
 
 impl Store for MeteredStore {
     delegate_store!(inner: allocate, allocate_for, prefetch, free, hold, release, copy_to);
-    delegate_store!(inner: adopt, restore, reclaim, reclaim_all, usage, explain, place);
+    delegate_store!(inner: adopt, restore, reclaim, reclaim_all, usage, remote_reads, explain, place);
 
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         let result = self.inner.write(id, bytes);

@@ -65,12 +65,16 @@ impl SlotSet {
     }
 
     pub(crate) fn union(&self, other: &SlotSet) -> SlotSet {
-        SlotSet(std::array::from_fn(|index| self.0[index] | other.0[index]))
+        let both = SlotSet(std::array::from_fn(|index| self.0[index] | other.0[index]));
+        debug_assert!(self.0.iter().zip(both.0).all(|(own, both)| own & !both == 0), "no slot leaves a set");
+        both
     }
 
     /// The slots that are not in this set.
     pub(crate) fn complement(&self) -> SlotSet {
-        SlotSet(self.0.map(|word| !word))
+        let rest = SlotSet(self.0.map(|word| !word));
+        debug_assert_eq!(self.count(0..FILE_SLOTS) + rest.count(0..FILE_SLOTS), FILE_SLOTS);
+        rest
     }
 
     /// The end of the last slot below `end` that is in the set; 0 if there is none.

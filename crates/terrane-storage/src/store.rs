@@ -31,6 +31,31 @@ pub struct StoreUsage {
     pub files: u32,
 }
 
+/// Counts of the reads of a store whose extents lie elsewhere, since it was opened.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RemoteReads {
+    /// Reads that the cache on local disk, the tier, answered.
+    pub tier_hits: u64,
+    /// Reads that the tier did not answer.
+    pub tier_misses: u64,
+    /// Bytes with which the tier answered.
+    pub tier_bytes_read: u64,
+    /// Bytes of frames that were written to the tier.
+    pub tier_bytes_written: u64,
+    /// Bytes that were not written to the tier, because too many waited.
+    pub tier_bytes_dropped: u64,
+    /// Frames of the tier that were torn, damaged or exchanged.
+    pub tier_frames_damaged: u64,
+    /// Frames that left the tier for others.
+    pub tier_frames_evicted: u64,
+    /// Frames that the tier has now.
+    pub tier_frames: u64,
+    /// Reads that were asked for a second time because their answer took long.
+    pub hedged: u64,
+    /// Of these, reads that the second request answered.
+    pub hedges_won: u64,
+}
+
 /// The result of [`Store::copy_to`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StoreCopy {
@@ -215,6 +240,11 @@ pub trait Store: Send + Sync + Debug {
 
     /// How much space is used.
     fn usage(&self) -> StoreUsage;
+
+    /// Counts of the reads of extents elsewhere; zeros if the extents lie on a device of this machine.
+    fn remote_reads(&self) -> RemoteReads {
+        RemoteReads::default()
+    }
 
     /// The error to tell where something of the extent could not be read or is not what it should be: a store
     /// whose extents may vanish under their reader says so instead.

@@ -21,7 +21,7 @@ pub(super) fn run(command: &Compactor, out: &mut dyn Write) -> Result<(), Failur
     let _acting = act_on_signal(move || asked.ask())?;
     let env = Env::real();
     let deployment = Deployment::read(&command.deployment)?;
-    let bucket = terrane_remote::bucket::open(&deployment.url, &env)?;
+    let bucket = deployment.open_bucket(&env)?;
     let name = command.name.clone().unwrap_or_else(|| format!("worker-{:08x}", env.random.next_u64() as u32));
     let workers = (1..=command.threads)
         .map(|thread| {

@@ -243,7 +243,7 @@ struct FollowingStore {
 
 impl Store for FollowingStore {
     delegate_store!(inner: allocate, allocate_for, write, sync, prefetch, free, hold);
-    delegate_store!(inner: release, restore, reclaim, reclaim_all, usage, place);
+    delegate_store!(inner: release, restore, reclaim, reclaim_all, usage, remote_reads, place);
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         self.inner.read(id, offset, buf).map_err(|error| self.explain(id, error))

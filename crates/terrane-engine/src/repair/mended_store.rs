@@ -61,7 +61,7 @@ impl MendedStore {
 
 impl Store for MendedStore {
     delegate_store!(inner: allocate, allocate_for, write, sync, prefetch, free, hold);
-    delegate_store!(inner: release, restore, reclaim, reclaim_all, usage, explain, place);
+    delegate_store!(inner: release, restore, reclaim, reclaim_all, usage, remote_reads, explain, place);
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         if let Some(part) = self.mends.lock().parts.get(&(id, offset, buf.len())) {

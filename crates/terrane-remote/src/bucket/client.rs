@@ -16,6 +16,7 @@ use object_store::path::Path;
 use object_store::{GetOptions, GetRange, ObjectMeta, ObjectStore, PutMode, PutOptions, PutPayload};
 use terrane_base::{Error, Kind, Result};
 
+use super::hedge::{Hedge, HedgeCounts};
 use super::tasks::{self, Tasks};
 use super::{Bucket, Create, Listed, Pending, names};
 
@@ -34,6 +35,8 @@ pub struct ClientBucket {
     client: Client,
     url: Arc<str>,
     tasks: Tasks,
+    /// `None` if reads are not hedged.
+    hedge: Option<Arc<Hedge>>,
 }
 
 impl ClientBucket {
@@ -42,7 +45,15 @@ impl ClientBucket {
     /// # Errors
     /// `Io` if the operating system refuses threads.
     pub fn new(client: Client, url: &str) -> Result<Self> {
-        Ok(ClientBucket { client, url: url.into(), tasks: Tasks::start(url)? })
+        Ok(ClientBucket { client, url: url.into(), tasks: Tasks::start(url)?, hedge: Some(Arc::default()) })
+    }
+
+    /// Has short reads asked for a second time where their answer takes longer than almost all others, as a
+    /// new bucket does, or not.
+    #[must_use]
+    pub fn with_hedged_reads(mut self, hedges: bool) -> Self {
+        self.hedge = hedges.then(Arc::default);
+        self
     }
 
     /// Starts a request on the runtime.
@@ -103,7 +114,18 @@ impl Bucket for ClientBucket {
         };
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
         let (client, url) = (Arc::clone(&self.client), Arc::clone(&self.url));
-        self.begin("read", name, bytes, async move { get_ranges(&client, &url, &path, &ranges).await })
+        let hedge = self.hedge.clone();
+        self.begin("read", name, bytes, async move {
+            let read = || get_ranges(&client, &url, &path, &ranges);
+            match &hedge {
+                Some(hedge) => hedge.read(bytes, read).await,
+                None => read().await,
+            }
+        })
+    }
+
+    fn hedges(&self) -> HedgeCounts {
+        self.hedge.as_ref().map_or_else(HedgeCounts::default, |hedge| hedge.counts())
     }
 
     fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {

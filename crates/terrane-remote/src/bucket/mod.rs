@@ -6,13 +6,15 @@
 //! * [`Pending`]: an operation that was started. [`names`]: which names are possible.
 //! * [`MemoryBucket`], [`DirectoryBucket`], [`LogBucket`] (many small objects in few files), [`ClientBucket`]
 //!   (over a client of the crate `object_store`). [`open`]: the bucket of an address.
-//! * [`RetryingBucket`]: tries again, and finds out what happened. [`probe`]: whether a store keeps what the
-//!   trait promises. [`faulty`]: a bucket that fails, for tests.
+//! * `hedge.rs`: reads that take long are asked for twice. [`RetryingBucket`]: tries again, and finds out
+//!   what happened. [`probe`]: whether a store keeps what the trait promises. [`faulty`]: a bucket that
+//!   fails, for tests.
 
 mod client;
 mod directory;
 pub mod faulty;
 pub(crate) mod folder;
+mod hedge;
 pub(crate) mod log;
 mod memory;
 pub mod names;
@@ -33,11 +35,11 @@ use terrane_base::{Error, Kind, Result};
 
 pub use client::ClientBucket;
 pub use directory::DirectoryBucket;
+pub use hedge::HedgeCounts;
 pub use log::{LogBucket, LogSettings};
 pub use memory::MemoryBucket;
 pub(crate) use open::is_absent;
-pub use open::open;
-pub(crate) use open::open_within;
+pub use open::{BucketSettings, open, open_with};
 pub use pending::Pending;
 pub use retry::{RetryLimits, RetryingBucket};
 
@@ -121,6 +123,11 @@ pub trait Bucket: Send + Sync + Debug {
     /// Returns true if it creates and deletes nothing more until it is opened again.
     fn is_failed(&self) -> bool {
         false
+    }
+
+    /// How often its reads were hedged.
+    fn hedges(&self) -> HedgeCounts {
+        HedgeCounts::default()
     }
 
     /// Creates an object if there is none of this name, and waits for the outcome.

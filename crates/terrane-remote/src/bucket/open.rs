@@ -19,18 +19,35 @@ use super::{Bucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket};
 /// # Errors
 /// `Invalid` if there is no such kind of address, or something that it needs is missing; `Io`.
 pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
-    open_within(url, env, RetryLimits::default())
+    open_with(url, env, BucketSettings::default())
 }
 
-/// As [`open`], with other limits for the repetition of requests.
+/// How the requests of a bucket are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BucketSettings {
+    /// How long a request that fails is repeated.
+    pub limits: RetryLimits,
+    /// True if a short read of S3 that takes longer than almost all others is asked for a second time: one of
+    /// 20 at most.
+    pub hedged_reads: bool,
+}
+
+impl Default for BucketSettings {
+    /// The limits' default, and reads are hedged.
+    fn default() -> Self {
+        BucketSettings { limits: RetryLimits::default(), hedged_reads: true }
+    }
+}
+
+/// As [`open`], with other settings.
 ///
 /// # Errors
 /// As [`open`].
-pub(crate) fn open_within(url: &str, env: &Env, limits: RetryLimits) -> Result<Arc<dyn Bucket>> {
+pub fn open_with(url: &str, env: &Env, settings: BucketSettings) -> Result<Arc<dyn Bucket>> {
     let inner: Arc<dyn Bucket> = match url.split_once(':') {
         Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
         Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
-        Some(("s3", _)) => s3(url)?,
+        Some(("s3", _)) => s3(url, settings.hedged_reads)?,
         Some(("grpc" | "grpcs", _)) => grpc(url, env)?,
         _ => {
             let message =
@@ -38,7 +55,7 @@ pub(crate) fn open_within(url: &str, env: &Env, limits: RetryLimits) -> Result<A
             return Err(Error::invalid(message));
         }
     };
-    Ok(Arc::new(RetryingBucket::new(inner, limits, env.clone())))
+    Ok(Arc::new(RetryingBucket::new(inner, settings.limits, env.clone())))
 }
 
 /// Returns true if the address is that of a directory which does not exist: opening would make it, and a
@@ -57,12 +74,12 @@ fn directory<'u>(url: &str, rest: &'u str) -> Result<&'u Path> {
 }
 
 #[cfg(feature = "s3")]
-fn s3(url: &str) -> Result<Arc<dyn Bucket>> {
-    Ok(Arc::new(super::s3::open(url)?))
+fn s3(url: &str, hedges: bool) -> Result<Arc<dyn Bucket>> {
+    Ok(Arc::new(super::s3::open(url)?.with_hedged_reads(hedges)))
 }
 
 #[cfg(not(feature = "s3"))]
-fn s3(url: &str) -> Result<Arc<dyn Bucket>> {
+fn s3(url: &str, _: bool) -> Result<Arc<dyn Bucket>> {
     let message = format!("address {url:?}: this program was built without S3; build it with the feature s3");
     Err(Error::invalid(message))
 }

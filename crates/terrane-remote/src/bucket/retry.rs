@@ -12,7 +12,7 @@ use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 
-use super::{Bucket, Create, Listed, Pending, names};
+use super::{Bucket, Create, HedgeCounts, Listed, Pending, names};
 
 /// Most bytes, from the end of an object, that are compared to find out whose it is.
 const COMPARED_BYTES_MAX: u64 = 1 << 20;
@@ -179,6 +179,10 @@ impl Bucket for RetryingBucket {
 
     fn is_failed(&self) -> bool {
         self.inner.is_failed()
+    }
+
+    fn hedges(&self) -> HedgeCounts {
+        self.inner.hedges()
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {

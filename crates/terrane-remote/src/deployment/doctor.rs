@@ -55,7 +55,7 @@ impl Deployment {
         if let Some(cache) = &self.cache {
             tried.push(Tried::new("cache", tier::try_directory(&PosixDisk::new(), cache)));
         }
-        let bucket = match bucket::open_within(&self.url, &env, LIMITS) {
+        let bucket = match bucket::open_with(&self.url, &env, self.bucket_settings(LIMITS)) {
             Ok(bucket) => bucket,
             Err(error) => {
                 tried.push(Tried::new("storage", Err(error)));

@@ -22,7 +22,16 @@ const PARTS: [(&str, &[&str]); 5] = [
     ("journal", &["abandon", "batch_bytes", "batch_ms", "directory", "in_bucket", "url"]),
     (
         "storage",
-        &["garbage_age_s", "object_bytes", "prefix", "probe", "stage_bytes", "url", "writer_check_ms"],
+        &[
+            "garbage_age_s",
+            "hedged_reads",
+            "object_bytes",
+            "prefix",
+            "probe",
+            "stage_bytes",
+            "url",
+            "writer_check_ms",
+        ],
     ),
     ("options", &[]),
 ];
@@ -100,6 +109,7 @@ impl Deployment {
             url,
             prefix,
             settings,
+            hedged_reads: flag_of(&storage, "storage", "hedged_reads")?.unwrap_or(true),
             cache,
             writer_check_ms,
             compaction,

@@ -42,12 +42,14 @@ mod read;
 mod read_objects;
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use terrane::Db;
 use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Functions, Result};
 
+use crate::bucket::{self, Bucket, BucketSettings, RetryLimits};
 use crate::{BucketStoreSettings, TierSettings};
 pub use at::At;
 pub use doctor::Tried;
@@ -70,6 +72,8 @@ pub struct Deployment {
     pub prefix: String,
     /// How extents are kept there.
     pub settings: BucketStoreSettings,
+    /// True if short reads that take long are asked for a second time, see [`crate::bucket::BucketSettings`].
+    pub hedged_reads: bool,
     /// The cache on local disk; `None` for none.
     pub cache: Option<TierSettings>,
     /// How often the writer looks whether another one has replaced it, in milliseconds. Default 5000.
@@ -92,6 +96,7 @@ impl Deployment {
             url,
             prefix: file::PREFIX.to_owned(),
             settings: BucketStoreSettings::default(),
+            hedged_reads: true,
             cache: None,
             writer_check_ms: file::WRITER_CHECK_MS,
             compaction: None,
@@ -116,8 +121,22 @@ impl Deployment {
     /// of a database that is not in the bucket; `Corrupt`, `Io`.
     pub fn open_with(&self, options: &Options, functions: impl Into<Functions>) -> Result<Db> {
         let env = Env::real();
-        let bucket = crate::bucket::open(&self.url, &env)?;
+        let bucket = self.open_bucket(&env)?;
         self.open_in(bucket, options, functions, env)
+    }
+
+    /// Opens the bucket of manifest and extents.
+    ///
+    /// # Errors
+    /// As [`bucket::open`].
+    pub fn open_bucket(&self, env: &Env) -> Result<Arc<dyn Bucket>> {
+        debug_assert!(!self.url.is_empty(), "a deployment has the address of a bucket");
+        bucket::open_with(&self.url, env, self.bucket_settings(RetryLimits::default()))
+    }
+
+    /// How requests of its buckets are made and, within `limits`, repeated.
+    fn bucket_settings(&self, limits: RetryLimits) -> BucketSettings {
+        BucketSettings { limits, hedged_reads: self.hedged_reads }
     }
 
     /// [`Deployment::open_with`] in a bucket that is open: for tests, and for several databases of one
@@ -127,7 +146,7 @@ impl Deployment {
     /// As there.
     pub fn open_in(
         &self,
-        bucket: std::sync::Arc<dyn crate::Bucket>,
+        bucket: Arc<dyn Bucket>,
         options: &Options,
         functions: impl Into<Functions>,
         env: Env,

@@ -101,7 +101,7 @@ impl Deployment {
             return Err(self.no_database());
         }
         let env = Env::real();
-        let bucket = crate::bucket::open(&self.url, &env)?;
+        let bucket = self.open_bucket(&env)?;
         self.at_in(bucket, at, options, functions, env)
     }
 

@@ -237,7 +237,7 @@ impl FollowedStore {
 
 impl Store for FollowedStore {
     delegate_store!(inner: allocate, allocate_for, write, sync, prefetch, free);
-    delegate_store!(inner: hold, release, reclaim, reclaim_all, usage, place);
+    delegate_store!(inner: hold, release, reclaim, reclaim_all, usage, remote_reads, place);
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
         self.inner.read(id, offset, buf).map_err(|error| self.judge.explain(id, error))

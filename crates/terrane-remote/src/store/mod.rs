@@ -39,7 +39,7 @@ use terrane_base::env::Env;
 use terrane_base::sync::{Mutex, RwLock};
 use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::PendingRead;
-use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreUsage};
+use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, RemoteReads, SLOT_BYTES, Store, StoreUsage};
 
 use crate::bucket::{Bucket, names as object_names};
 use crate::tier::{Tier, TierCounts};
@@ -259,6 +259,24 @@ impl Store for BucketStore {
 
     fn usage(&self) -> StoreUsage {
         self.state.read().usage()
+    }
+
+    fn remote_reads(&self) -> RemoteReads {
+        let tier = self.tier_counts().unwrap_or_default();
+        let hedges = self.bucket.hedges();
+        debug_assert!(hedges.won <= hedges.hedged, "a hedge that won was made");
+        RemoteReads {
+            tier_hits: tier.hits,
+            tier_misses: tier.misses,
+            tier_bytes_read: tier.bytes_read,
+            tier_bytes_written: tier.bytes_written,
+            tier_bytes_dropped: tier.bytes_dropped,
+            tier_frames_damaged: tier.frames_damaged,
+            tier_frames_evicted: tier.frames_evicted,
+            tier_frames: tier.frames,
+            hedged: hedges.hedged,
+            hedges_won: hedges.won,
+        }
     }
 
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {

@@ -1,13 +1,14 @@
 //! Behaviour of every bucket.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use bytes::Bytes;
 use object_store::memory::InMemory;
 use object_store::throttle::{ThrottleConfig, ThrottledStore};
 use terrane_base::Kind;
 use terrane_base::env::Env;
-use terrane_remote::bucket::{Bucket, ClientBucket, Create, DirectoryBucket, probe};
+use terrane_remote::bucket::{Bucket, ClientBucket, Create, DirectoryBucket, HedgeCounts, probe};
 
 use crate::support::{every_kind, refused};
 
@@ -155,9 +156,32 @@ fn addresses_without_a_bucket_are_refused() {
     }
 }
 
+/// A client whose gets take so long, and a bucket over it with one object.
+fn throttled(wait_get: Duration, hedges: bool) -> ClientBucket {
+    let wait = ThrottleConfig { wait_get_per_call: wait_get, ..ThrottleConfig::default() };
+    let client = ThrottledStore::new(InMemory::new(), wait);
+    let bucket = ClientBucket::new(Arc::new(client), "client:").expect("opens").with_hedged_reads(hedges);
+    bucket.create("db/a", b"0123456789").expect("created");
+    bucket
+}
+
+/// Every read takes longer than the least delay, and about half of them longer than the percentile while it
+/// is learned, so that hedges come in time on any machine.
+#[test]
+fn short_reads_that_take_long_are_hedged() {
+    let bucket = throttled(Duration::from_millis(3), true);
+    while bucket.hedges().hedged == 0 {
+        assert_eq!(bucket.get_range("db/a", 2..5).expect("is there"), "234");
+    }
+    assert!(bucket.hedges().won <= bucket.hedges().hedged);
+    let bucket = throttled(Duration::ZERO, false);
+    (0..300).for_each(|_| drop(bucket.get_range("db/a", 0..1).expect("is there")));
+    assert_eq!(bucket.hedges(), HedgeCounts::default());
+}
+
 #[test]
 fn a_bucket_that_is_dropped_ends_its_requests() {
-    let hour = std::time::Duration::from_secs(3600);
+    let hour = Duration::from_secs(3600);
     let wait =
         ThrottleConfig { wait_put_per_call: hour, wait_get_per_call: hour, ..ThrottleConfig::default() };
     let client = ThrottledStore::new(InMemory::new(), wait);

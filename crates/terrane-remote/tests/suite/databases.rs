@@ -48,6 +48,7 @@ fn deployment(journal: &Path) -> Deployment {
         prefix: "db".to_owned(),
         settings,
         compaction: None,
+        hedged_reads: true,
         writer_check_ms: 3_600_000,
         options,
     }

@@ -37,6 +37,7 @@ impl Fixture {
                 ..BucketStoreSettings::default()
             },
             compaction: None,
+            hedged_reads: true,
             writer_check_ms: 3_600_000,
             options: vec![
                 ("memory_bytes".to_owned(), "16MiB".to_owned()),

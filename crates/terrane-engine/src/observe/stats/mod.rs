@@ -11,6 +11,7 @@ pub(crate) mod written;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
+use terrane_storage::RemoteReads;
 
 pub(crate) use statistics::numbers;
 pub use statistics::{MetricValue, Sample, Statistics, TableStatistics, metrics};
@@ -141,6 +142,16 @@ numbers! {
     memory_bytes_max, gauge, "bytes", "The most of that memory that was in use when it was measured: writers measure every 256 KiB, jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";
     store_live_bytes, gauge, "bytes", "Bytes of extents in use, those that only readers of older read views still need included.";
+    tier_hits, counter, "reads", "Reads of extents in a bucket that the cache on local disk, the tier, answered.";
+    tier_misses, counter, "reads", "Reads of extents in a bucket that the tier did not answer; 0 without a tier.";
+    tier_bytes_read, counter, "bytes", "Bytes with which the tier answered.";
+    tier_bytes_written, counter, "bytes", "Bytes of frames that were written to the tier.";
+    tier_bytes_dropped, counter, "bytes", "Bytes that were not written to the tier because too many waited.";
+    tier_frames_damaged, counter, "frames", "Frames of the tier that were torn, damaged or exchanged: misses.";
+    tier_frames_evicted, counter, "frames", "Frames that left the tier for others.";
+    tier_frames, gauge, "frames", "Frames that the tier has now; 64 KiB each at most.";
+    reads_hedged, counter, "reads", "Reads of objects that were asked for a second time because the answer took longer than 95 of 100 do.";
+    read_hedges_won, counter, "reads", "Of these, reads that the second request answered.";
     pressure_permille, gauge, "thousandths", "How far the background is behind: at 1000 writers wait for memory, below they are slowed.";
     records_recovered, counter, "records", "Records replayed from segments at open.";
     segment_bytes_recovered, counter, "bytes", "Bytes of segments replayed at open.";
@@ -187,6 +198,21 @@ histograms! {
 }
 
 impl Stats {
+    /// Takes in the counts of reads of extents in a bucket.
+    pub(crate) fn show_remote_reads(&mut self, reads: &RemoteReads) {
+        debug_assert!(reads.hedges_won <= reads.hedged, "a hedge that won was made");
+        self.tier_hits = reads.tier_hits;
+        self.tier_misses = reads.tier_misses;
+        self.tier_bytes_read = reads.tier_bytes_read;
+        self.tier_bytes_written = reads.tier_bytes_written;
+        self.tier_bytes_dropped = reads.tier_bytes_dropped;
+        self.tier_frames_damaged = reads.tier_frames_damaged;
+        self.tier_frames_evicted = reads.tier_frames_evicted;
+        self.tier_frames = reads.tier_frames;
+        self.reads_hedged = reads.hedged;
+        self.read_hedges_won = reads.hedges_won;
+    }
+
     /// Bytes written to the device: journal, manifest, flush and compaction. Divided by the bytes that a user
     /// wrote it is the write amplification.
     #[must_use]

@@ -17,6 +17,17 @@ fn a_key_that_is_left_out_has_a_default() {
     assert_eq!((found.url.as_str(), found.prefix.as_str()), ("memory:", PREFIX));
     assert_eq!(found.settings, BucketStoreSettings::default());
     assert_eq!((found.abandon, found.options.len()), (None, 0));
+    assert!(found.hedged_reads);
+}
+
+#[test]
+fn reads_are_hedged_unless_the_file_says_no() {
+    let parse =
+        |value: &str| Deployment::parse(&format!("{WHOLE}hedged_reads = {value}\n"), Path::new("/etc"));
+    assert!(parse("true").expect("a flag").hedged_reads);
+    let deployment = parse("false").expect("a flag");
+    assert!(!deployment.bucket_settings(crate::bucket::RetryLimits::default()).hedged_reads);
+    refused(&format!("{WHOLE}hedged_reads = 5\n"));
 }
 
 #[test]

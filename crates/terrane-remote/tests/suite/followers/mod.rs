@@ -80,6 +80,7 @@ impl Place {
                 probe: false,
             },
             cache: None,
+            hedged_reads: true,
             writer_check_ms: 3_600_000,
             compaction: None,
             options: options.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),

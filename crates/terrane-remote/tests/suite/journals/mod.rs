@@ -56,6 +56,7 @@ fn deployment(directory: &Path) -> Deployment {
         prefix: "db".to_owned(),
         settings: BucketStoreSettings { probe: false, ..BucketStoreSettings::default() },
         compaction: None,
+        hedged_reads: true,
         writer_check_ms: 3_600_000,
         options,
     }

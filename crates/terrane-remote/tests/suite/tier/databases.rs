@@ -42,6 +42,10 @@ fn a_database_reads_from_its_cache_after_a_restart() {
         let before = bucket.calls();
         check(&db, 0..4000, 1);
         let calls = bucket.calls() - before;
+        let stats = db.stats();
+        let counted = [stats.tier_hits, stats.tier_bytes_read, stats.tier_frames].map(|count| count > 0);
+        assert_eq!(counted, [deployment.cache.is_some(); 3], "{stats:?}");
+        assert_eq!(stats.tier_misses, 0, "it has all of the objects");
         db.close().expect("closed");
         calls
     };
