@@ -11,8 +11,11 @@ use crate::table::settings::long_segment_bytes;
 use crate::throttle::control::WriteControl;
 
 /// How long the background must have had no job that can free memory before a writer that waits for memory
-/// stops waiting.
+/// stops waiting, ..
 const IDLE_MAX: Duration = Duration::from_millis(500);
+/// .. and how often the writer must have looked meanwhile: on a busy machine it may have no turn for as long,
+/// and what readers hold comes back between two looks.
+const IDLE_LOOKS_MIN: u32 = 8;
 
 /// The write memory that a batch of `bytes` takes. One that fits no ordinary segment gets a longer one,
 /// and the segment that is prepared behind it may be as long as long segments are.
@@ -28,15 +31,16 @@ pub(super) struct RoomWait<'e> {
     until: Option<Duration>,
     /// The newest piece of background work when the wait began.
     seen: u64,
-    /// Since when the background has had no job that can free memory.
+    /// Since when the background has had no job that can free memory, and how many looks have found that.
     idle_since: Option<Duration>,
+    idle_looks: u32,
 }
 
 impl<'e> RoomWait<'e> {
     /// A wait for `bytes`, until `until` at most.
     pub(super) fn new(control: WriteControl<'e>, bytes: u64, until: Option<Duration>) -> RoomWait<'e> {
         let seen = control.background.newest_piece();
-        RoomWait { control, bytes, until, seen, idle_since: None }
+        RoomWait { control, bytes, until, seen, idle_since: None, idle_looks: 0 }
     }
 
     /// Checks whether the wait is over: the memory is reserved, or an error says why none will be free.
@@ -53,7 +57,7 @@ impl<'e> RoomWait<'e> {
     /// Why the writer, which has found no room, should wait no longer, if that is so.
     pub(super) fn given_up(&mut self) -> Option<Error> {
         // Memory that is out of use may still wait for its epoch.
-        terrane_base::epoch::pin().flush();
+        terrane_base::epoch::forget_garbage();
         let now = self.control.env.clock.now();
         self.note_idle(now);
         let refused = self.refusal(now);
@@ -64,12 +68,14 @@ impl<'e> RoomWait<'e> {
     /// Returns true if the background has had no job that can free memory for so long that none will come.
     pub(super) fn is_stuck(&self) -> bool {
         let now = self.control.env.clock.now();
-        self.idle_since.is_some_and(|since| now.saturating_sub(since) > IDLE_MAX)
+        let is_long = self.idle_since.is_some_and(|since| now.saturating_sub(since) > IDLE_MAX);
+        is_long && self.idle_looks >= IDLE_LOOKS_MIN
     }
 
     fn note_idle(&mut self, now: Duration) {
         let is_idle = self.control.background.frees_nothing();
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
+        self.idle_looks = if is_idle { self.idle_looks.saturating_add(1) } else { 0 };
     }
 
     /// Why the writer should wait no longer, if it should not.
