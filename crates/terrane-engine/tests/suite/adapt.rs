@@ -17,7 +17,7 @@ use terrane_engine::{Bounds, Engine, Table, TableShape};
 
 /// Not figures: what has not happened by then, and after as many looks, never does. A machine may stand
 /// still, or be slow.
-const FOR_EVER: Duration = Duration::from_secs(60);
+const FOR_EVER: Duration = Duration::from_secs(300);
 const LOOKS_MIN: u32 = 500;
 const ROWS: u64 = 600;
 

@@ -209,10 +209,13 @@ fn the_index_over_many_small_rows_fits_in_its_reservation() {
 #[test]
 fn a_batch_waits_for_no_memory_that_readers_keep() {
     let engine = opened(MemDisk::new());
+    // Were it flushed before there is a reader, the reader would keep extents and no memory.
+    engine.set_background_paused(true);
     engine.write(&batch("first", 8), false).unwrap();
     let table = engine.catalog().require("default").unwrap();
     let mut reader = engine.range(&table, Bounds::all(), engine.visible());
     assert!(reader.next().unwrap().is_ok());
+    engine.set_background_paused(false);
     let refused = engine.write(&batch("second", 8), false).unwrap_err();
     assert_eq!(refused.kind(), Kind::Busy, "{refused}");
     assert!(refused.to_string().contains("close iterators"), "{refused}");
@@ -234,6 +237,8 @@ fn a_crash_leaves_all_of_a_batch_or_nothing() {
     let disk = GateDisk::new(MemDisk::new());
     let engine = open(disk.clone(), &small_options()).unwrap();
     engine.write(&batch("before", 2), true).unwrap();
+    // Else all images may be of the flush behind that batch.
+    engine.wait_until_quiescent().unwrap();
     let images = Arc::new(Mutex::new(Vec::new()));
     let (taken, mut seed) = (images.clone(), 0);
     let look = move |disk: &MemDisk| {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 
 use parking_lot::Mutex;
 use support::oracle::{LASTING, Oracle, Span, random_changes};
-use support::{DIR, number_from_env, open, small_options};
+use support::{DIR, number_from_env, open, small_options, until};
 use terrane_base::Rng;
 use terrane_base::options::Options;
 use terrane_device::pm::PmRegion;
@@ -121,8 +121,13 @@ impl History {
 
     fn reopen(&mut self) {
         self.engine().close().unwrap();
-        // It gives back the zones that nothing maps any more: two allocators would.
+        // It gives back the zones that nothing maps any more: two allocators would. Readers of other tests of
+        // the process may be in an epoch that could see them, for a moment.
         self.engine = None;
+        until("the allocator is gone", || {
+            terrane_base::epoch::forget_garbage();
+            Arc::strong_count(&self.region) == 1
+        });
         let disk = disk(self.base.clone(), self.region.clone(), false);
         self.engine = Some(open(disk, &options()).unwrap());
     }

@@ -334,6 +334,8 @@ fn a_flipped_byte_or_a_cut_of_the_manifest_loses_no_row() {
 fn range_deletes_hide_by_their_numbers_when_the_manifest_is_lost() {
     let disk = MemDisk::new();
     let engine = open(disk.clone(), &small_options()).unwrap();
+    // Merged runs leave their slots to later extents: then fewer are found.
+    engine.set_background_paused(true);
     let key = |number: u64| format!("key{number:04}").into_bytes();
     for round in 0..4u64 {
         (0..200).for_each(|number| {
