@@ -135,9 +135,14 @@ fn flush_stands_after_failures() -> (Arc<Engine>, Sender<bool>, u64) {
     });
     let written = written.count() as u64;
     assert!(written < 2000, "the write memory fills up");
-    // A job that met the failure and still runs would be an attempt that fails while the caller waits.
-    engine.set_background_paused(true);
-    until("nothing runs", || engine.progress().is_empty());
+    // A job that met the failure and still runs would be an attempt that fails while the caller waits. One
+    // that the pause holds would never end: it goes on first.
+    until("nothing runs", || {
+        engine.set_background_paused(true);
+        let rests = engine.progress().is_empty();
+        engine.set_background_paused(rests);
+        rests
+    });
     let ((event, events), (go, gone)) = (channel(), channel());
     gate.look_after(
         1,
