@@ -63,8 +63,10 @@ fn an_opening_reads_no_data_file_and_no_more_journal_than_writers_may_have_in_me
     let options = small();
     let db = Db::open_with(&path, &options).unwrap();
     (0..40_000u32).for_each(|key| db.put(key.wrapping_mul(0x9e37_79b9).to_be_bytes(), [7; 300]).unwrap());
-    let stored: u64 = db.shape().tables[0].levels.iter().map(|level| level.bytes).sum();
-    assert!(stored > 0, "there are levels");
+    // The first flush writes a run, and a merge that may come late makes a level of it.
+    while db.shape().tables[0].levels.iter().all(|level| level.bytes == 0) {
+        std::thread::yield_now();
+    }
     db.close().unwrap();
     let db = Db::open_with(&path, &Options { read_only: true, ..options }).unwrap();
     let stats = db.stats();

@@ -153,7 +153,11 @@ fn expired_values_are_gone_for_every_read() {
         batch.put_until(table, b"d", b"", Duration::from_millis(1_800_000_003_000)).unwrap();
         db.write(&batch, Durability::Buffered).unwrap();
         match place {
-            "run" => db.flush_to_run(table).unwrap(),
+            "run" => {
+                // Before the flush: a merge of the run that has begun would go on to its end.
+                db.pause_background();
+                db.flush_to_run(table).unwrap();
+            }
             "level" => db.flush().unwrap(),
             "bottom" => db.compact_range(table, ..).unwrap(),
             _ => {}

@@ -255,6 +255,9 @@ fn reads_that_do_not_see_an_ingest_cache_no_row() {
         assert_eq!(value[0], expected);
     };
     (0..40_000).for_each(|_| read(1));
+    // Only the ingest changes how many runs there are.
+    db.wait_until_quiescent().unwrap();
+    db.pause_background();
     let ((go, gone), before) = (channel(), db.shape().tables[0].sorted_runs());
     *comparator.meets.lock().unwrap() = Some(gone);
     comparator.keeps.store(true, Ordering::SeqCst);

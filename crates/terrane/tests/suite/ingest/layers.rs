@@ -67,9 +67,16 @@ fn neighbouring_range_deletes_are_ingested_into_few_runs() {
         for number in 0..KEYS {
             table.put(key(number), value(b'o', number)).unwrap();
         }
+        // Else jobs take the runs away meanwhile. A run that is flushed would be merged at once; of all
+        // flushes only this one is done in a pause.
+        if depth == 1 {
+            db.pause_background();
+        }
         sink(db, table, depth);
-        // Else jobs take the runs away meanwhile.
-        db.pause_background();
+        if depth != 1 {
+            db.wait_until_quiescent().unwrap();
+            db.pause_background();
+        }
         let runs = || db.shape().tables.iter().map(|table| table.runs.len()).sum::<usize>();
         let runs_before = runs();
         let mut expected = model_of(0..KEYS, b'o');
