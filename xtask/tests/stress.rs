@@ -242,8 +242,8 @@ fn arguments_are_read() {
     assert!(std::time::Instant::now().checked_add(longest.time).is_some());
 }
 
-/// Tests that write a program and run it: a file that is open for writing in a child of another thread does
-/// not run.
+/// Tests that write a program and run it, and those that start a child: a file that is open for writing in a
+/// child of another thread does not run.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> MutexGuard<'static, ()> {
@@ -309,7 +309,7 @@ fn a_run_at_its_limit_hangs_and_its_threads_are_listed() {
 
 #[test]
 fn a_build_that_is_ended_by_a_signal_leaves_nothing() {
-    let (mut reader, writer) = std::io::pipe().unwrap();
+    let (_alone, (mut reader, writer)) = (alone(), std::io::pipe().unwrap());
     let mut command = Command::new("sh");
     command.args(["-c", "sleep 100000 & sleep 100000"]).stderr(writer);
     let refused = build_until(&mut command, &AtomicBool::new(true)).unwrap_err();
