@@ -159,7 +159,7 @@ static void refused(rocksdb_options_t* options, const char* directory) {
   rocksdb_readoptions_set_fill_cache(reading, 0);
   CHECK_GET(db, reading, "a", "1");
   rocksdb_readoptions_destroy(reading);
-  lines[0] = 0;
+  forget_lines();
   rocksdb_compactoptions_t* compacting = rocksdb_compactoptions_create();
   rocksdb_compactoptions_set_target_level(compacting, 2);
   rocksdb_compact_range_opt(db, compacting, NULL, 0, NULL, 0);
@@ -170,7 +170,7 @@ static void refused(rocksdb_options_t* options, const char* directory) {
   rocksdb_close(db);
 
   CHECK(setenv("TERRANE_ROCKSDB_STRICT", "0", 1) == 0);
-  lines[0] = 0;
+  forget_lines();
   rocksdb_transactiondb_t* with_transactions = rocksdb_transactiondb_open(options, transactions, path, &error);
   CHECK_OK(error);
   CHECK(times("rocksdb_transactiondb_options_set_write_policy" NO_EFFECT) == 1);
