@@ -23,7 +23,10 @@ impl SlotSet {
 
     /// Number of slots of a range that are in the set.
     pub(crate) fn count(&self, slots: Range<u32>) -> u32 {
-        masks(slots).map(|(index, mask)| (self.0[index] & mask).count_ones()).sum()
+        let len = slots.len() as u32;
+        let count = masks(slots).map(|(index, mask)| (self.0[index] & mask).count_ones()).sum();
+        debug_assert!(count <= len, "{count} of {len} slots are in the set");
+        count
     }
 
     pub(crate) fn contains_all(&self, slots: Range<u32>) -> bool {
