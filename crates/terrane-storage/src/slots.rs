@@ -18,7 +18,8 @@ impl SlotSet {
     }
 
     pub(crate) fn remove(&mut self, slots: Range<u32>) {
-        self.each_word(slots, |word, mask| *word &= !mask);
+        self.each_word(slots.clone(), |word, mask| *word &= !mask);
+        debug_assert!(self.contains_none(slots), "what was removed is not in the set");
     }
 
     /// Number of slots of a range that are in the set.

@@ -3,7 +3,7 @@
 use terrane_base::env::Env;
 use terrane_remote::At;
 
-use crate::common::{Shell, people, told};
+use crate::common::{Shell, people, without_wait};
 
 /// A deployment `app.toml` with a bucket in a directory beside it.
 fn deployed() -> Shell {
@@ -25,7 +25,7 @@ fn deployment(shell: &Shell, file: &str, journal: &str, prefix: &str) {
 #[track_caller]
 fn said(shell: &Shell, line: &str) -> String {
     let output = shell.run(line);
-    let said = told(output.stderr);
+    let said = without_wait(output.stderr);
     assert!(output.status.success(), "{line}: {said}");
     said
 }

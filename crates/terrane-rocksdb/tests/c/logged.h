@@ -9,7 +9,7 @@
 #define REFUSED "Not implemented: Not supported in strict mode"
 
 static char lines[1 << 16];
-/* The program's own thread is told of options while that of the listeners is told of column families and jobs. */
+/* The program's own thread logs options while that of the listeners logs column families and jobs. */
 static pthread_mutex_t of_lines = PTHREAD_MUTEX_INITIALIZER;
 
 /* A logger's callback. */

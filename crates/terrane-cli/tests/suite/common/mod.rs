@@ -71,7 +71,7 @@ impl Shell {
     #[track_caller]
     pub fn fails(&self, line: &str, code: i32, parts: &[&str]) {
         let output = self.run(line);
-        let error = told(output.stderr);
+        let error = without_wait(output.stderr);
         assert_eq!(output.status.code(), Some(code), "{line}: {error}");
         assert!(error.starts_with("terrane: error: ") && error.lines().count() == 1, "{line}: {error}");
         for part in parts {
@@ -93,9 +93,9 @@ impl Shell {
 }
 
 /// Standard error without the line about an opening that takes more than 2 s, as any may on a busy machine.
-pub fn told(stderr: Vec<u8>) -> String {
-    let told = String::from_utf8(stderr).unwrap();
-    told.split_inclusive('\n').filter(|line| !line.contains(": not open after 2 s yet")).collect()
+pub fn without_wait(stderr: Vec<u8>) -> String {
+    let lines = String::from_utf8(stderr).unwrap();
+    lines.split_inclusive('\n').filter(|line| !line.contains(": not open after 2 s yet")).collect()
 }
 
 /// JSON Lines with keys that rise with the lines.
