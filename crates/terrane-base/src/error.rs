@@ -109,13 +109,14 @@ struct Inner {
     source: Option<std::io::Error>,
     cycle: Vec<WaitsFor>,
     oldest: Option<SeqNo>,
+    memory_enough: Option<u64>,
     is_of_order: bool,
 }
 
 impl Inner {
     fn new(kind: Kind, message: String) -> Self {
-        let (place, source, cycle, oldest) = (None, None, Vec::new(), None);
-        Inner { kind, message, place, source, cycle, oldest, is_of_order: false }
+        let (place, source, cycle, oldest, memory_enough) = (None, None, Vec::new(), None, None);
+        Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order: false }
     }
 }
 
@@ -168,6 +169,12 @@ impl Error {
         Error::new(Kind::Gone, message).rebuild(|inner| inner.oldest = oldest)
     }
 
+    /// A batch takes more memory than `memory_bytes` allow; with `enough` bytes of it the batch is accepted.
+    #[cold]
+    pub fn too_large(message: impl Into<String>, enough: u64) -> Self {
+        Error(Arc::new(Inner { memory_enough: Some(enough), ..Inner::new(Kind::Invalid, message.into()) }))
+    }
+
     /// The operating system refused a call: `what` names the attempt and its object.
     ///
     /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], a file where a
@@ -212,10 +219,10 @@ impl Error {
 
     fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
         let source = self.0.source.as_ref().map(clone_io);
-        let Inner { kind, message, place, cycle, oldest, is_of_order, .. } = &*self.0;
+        let Inner { kind, message, place, cycle, oldest, memory_enough, is_of_order, .. } = &*self.0;
         let (kind, message, place, cycle) = (*kind, message.clone(), place.clone(), cycle.clone());
-        let (oldest, is_of_order) = (*oldest, *is_of_order);
-        let mut inner = Inner { kind, message, place, source, cycle, oldest, is_of_order };
+        let (oldest, memory_enough, is_of_order) = (*oldest, *memory_enough, *is_of_order);
+        let mut inner = Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order };
         change(&mut inner);
         Error(Arc::new(inner))
     }
@@ -242,6 +249,13 @@ impl Error {
     #[must_use]
     pub fn oldest(&self) -> Option<SeqNo> {
         self.0.oldest
+    }
+
+    /// If a batch is too large for the memory of the database, the `memory_bytes` with which it is accepted;
+    /// `None` for every other error.
+    #[must_use]
+    pub fn memory_enough(&self) -> Option<u64> {
+        self.0.memory_enough
     }
 
     /// Returns true if it was found by comparing keys ([`Error::of_order`]).

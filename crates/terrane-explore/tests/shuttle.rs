@@ -87,7 +87,8 @@ fn surroundings() -> Surroundings {
 /// A wait that ends after so many readings of the clock; a waiter reads it each time it wakes up.
 fn lock_wait(around: &Surroundings, readings: u64) -> LockWait<'_> {
     let Surroundings { env, closing } = around;
-    LockWait { env, until: env.clock.now() + Duration::from_secs(readings), closing, finds_deadlocks: true }
+    let until = env.clock.now() + Duration::from_secs(readings);
+    LockWait { env, until, closing, finds_deadlocks: true, room: None }
 }
 
 /// A lock wait that does not end.

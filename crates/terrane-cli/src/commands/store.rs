@@ -10,9 +10,6 @@ use crate::arguments::{Engine, Range, TableArgs};
 use crate::exit::{Code, Failure};
 use crate::text::{self, key_argument};
 
-/// How the engine says which memory is enough for a batch.
-const ENOUGH: &str = "raise memory_bytes to ";
-
 /// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
@@ -210,9 +207,8 @@ pub(super) fn table_as(db: &Db, name: &str, options: &[(String, String)]) -> Res
 /// much memory is enough.
 pub(super) fn write(db: &Db, batch: &Batch, sync: Durability) -> Result<(), Failure> {
     let Err(error) = db.write(batch, sync) else { return Ok(()) };
-    let said = error.to_string();
-    let named = said.split_once(ENOUGH).and_then(|(_, rest)| rest.split_once(" MiB"));
-    let Some((enough, _)) = named.filter(|_| error.kind() == Kind::Invalid) else { return Err(error.into()) };
+    let Some(enough) = error.memory_enough() else { return Err(error.into()) };
+    let enough = enough.div_ceil(1 << 20);
     let (bytes, memory) = (text::size(batch.bytes() as u64), text::size(db.options().memory_bytes));
     let why = format!(
         "{bytes} are to be written at once, more than {memory} of memory allow: give --memory {enough}MiB"

@@ -10,13 +10,13 @@ use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo, TableId};
 use crate::locks::Transactions;
 use crate::locks::conflict_window::{ConflictWindow, FlightId, Footprint, Look, Stale, Verdict};
 use crate::locks::key_range::{KeyRange, deletes_of};
-use crate::locks::lock_table::{LockKey, LockMode, LockTable, LockWait, Owner, Refusal, Waited};
+use crate::locks::lock_table::{LockKey, LockMode, LockTable, LockWait, Owner, Refusal, Room, Waited};
 use crate::locks::range_locks::{LockTarget, RangeLock};
 use crate::observe::stats::add;
 use crate::shared::Shared;
 use crate::table::catalog::name_of;
-use crate::throttle::Throttle;
 use crate::throttle::deadline::{LOCK_TIMEOUT, WriteWait};
+use crate::throttle::permit::WritePermit;
 
 /// Locks that are released when the value is dropped.
 pub(crate) struct Held<'l> {
@@ -135,14 +135,14 @@ pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
 impl Transactions {
     /// The gate of a batch that belongs to no transaction: it passes at once if no transaction lives;
     /// otherwise it takes locks on its keys and enters the window. `wait` bounds its waits for locks and for
-    /// ingests; without a bound it waits until the ingest ends.
+    /// ingests; without a bound it waits until the ingest ends. While it waits, its permit has no room.
     ///
     /// # Errors
     /// `TimedOut`, `Busy`, `Cancelled`.
     #[inline]
     pub(crate) fn pass_gate<'e>(
         &'e self,
-        on: (&'e Shared, &Throttle),
+        on: (&'e Shared, &WritePermit<'_>),
         batch: &Batch,
         wait: &WriteWait,
     ) -> Result<PlainGate<'e>> {
@@ -155,7 +155,7 @@ impl Transactions {
     #[cold]
     fn pass_watched<'e>(
         &'e self,
-        (shared, throttle): (&'e Shared, &Throttle),
+        (shared, permit): (&'e Shared, &WritePermit<'_>),
         batch: &Batch,
         wait: &WriteWait,
     ) -> Result<PlainGate<'e>> {
@@ -163,24 +163,25 @@ impl Transactions {
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| shared.collation_of(table)));
         let target = LockTarget { keys: writes.clone(), ranges: deletes.clone(), is_exclusive: false };
         let (locks, lock_wait) =
-            self.lock_plain((shared, throttle), &target, wait.locks_until, wait.ingest_until)?;
+            self.lock_plain((shared, permit), &target, wait.locks_until, wait.ingest_until)?;
         let footprint = Footprint { writes, deletes, ..Footprint::default() };
         let flight = self.enter_window(shared, &footprint, false, &lock_wait)?;
         Ok(PlainGate::Watched { flight, _locks: locks, _passed: passed })
     }
 
     /// Locks the keys and ranges of a plain batch; also returns the rest of its wait.
-    fn lock_plain<'e>(
+    fn lock_plain<'e, 'w>(
         &'e self,
-        (shared, throttle): (&'e Shared, &Throttle),
+        (shared, permit): (&'w Shared, &'w WritePermit<'_>),
         target: &LockTarget,
         until: Option<Duration>,
         ingest_by: Option<Duration>,
-    ) -> Result<(PlainLocks<'e>, LockWait<'e>)> {
+    ) -> Result<(PlainLocks<'e>, LockWait<'w>)> {
         let owner = self.new_owner();
         // The option bounds the wait for ingests, but not the wait for locks.
         let mut ingest_by = ingest_by;
-        let mut lock_wait = shared.lock_wait(LOCK_TIMEOUT);
+        let lock_wait_now = || shared.lock_wait(LOCK_TIMEOUT).with_room(Some(permit));
+        let mut lock_wait = lock_wait_now();
         loop {
             let lock_end = until.unwrap_or(lock_wait.until);
             lock_wait.until = ingest_by.map_or(lock_end, |ingest_by| ingest_by.min(lock_end));
@@ -193,9 +194,9 @@ impl Transactions {
             };
             let is_late = ingest_by.is_some_and(|ingest_by| shared.env.clock.now() >= ingest_by);
             match refusal {
-                Refusal::Ingest if is_late => return Err(kept_out((shared, throttle), &key)),
+                Refusal::Ingest if is_late => return Err(kept_out((shared, permit), &key)),
                 // Nothing makes an ingest end sooner: it lasts as long as the device needs.
-                Refusal::Ingest if until.is_none() => lock_wait = shared.lock_wait(LOCK_TIMEOUT),
+                Refusal::Ingest if until.is_none() => lock_wait = lock_wait_now(),
                 Refusal::TimedOut(_) if is_late && shared.env.clock.now() < lock_end => {
                     ingest_by = None;
                     lock_wait.until = lock_end;
@@ -264,6 +265,16 @@ impl Transactions {
     }
 }
 
+impl Room for WritePermit<'_> {
+    fn is_reserved(&self) -> bool {
+        self.has_room()
+    }
+
+    fn give_back(&self) {
+        self.give_room_back();
+    }
+}
+
 impl Shared {
     /// A wait that ends after `timeout`.
     pub(crate) fn lock_wait(&self, timeout: Duration) -> LockWait<'_> {
@@ -272,6 +283,7 @@ impl Shared {
             until: self.env.clock.now().saturating_add(timeout),
             closing: self.opening.closing_flag(),
             finds_deadlocks: true,
+            room: None,
         }
     }
 
@@ -347,7 +359,7 @@ impl Shared {
 
 /// The error of a write that an ingest held back for too long.
 #[cold]
-fn kept_out((shared, throttle): (&Shared, &Throttle), key: &LockKey) -> Error {
+fn kept_out((shared, permit): (&Shared, &WritePermit<'_>), key: &LockKey) -> Error {
     let why = format!("an ingest holds the keys around {}", shared.place_of(key));
-    throttle.held_back(shared.write_wait_max().unwrap_or_default(), &why)
+    permit.throttle().held_back(shared.write_wait_max().unwrap_or_default(), &why)
 }

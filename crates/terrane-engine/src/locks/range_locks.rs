@@ -335,7 +335,8 @@ mod tests {
     #[test]
     fn a_range_lock_excludes_other_owners() {
         let (env, closing) = (Env::real(), AtomicBool::new(false));
-        let no_wait = LockWait { env: &env, until: Duration::ZERO, closing: &closing, finds_deadlocks: true };
+        let (until, finds_deadlocks, room) = (Duration::ZERO, true, None);
+        let no_wait = LockWait { env: &env, until, closing: &closing, finds_deadlocks, room };
         let key = |text: &str| LockKey::new(TableId(1), text.as_bytes());
         let bounds = Bounds {
             lower: Bound::Included(b"b".to_vec()),

@@ -18,7 +18,7 @@ use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
-use crate::throttle::permit::{Prices, WritePermit};
+use crate::throttle::permit::{GivenBack, Prices, WritePermit};
 
 /// A batch that takes more than one part in this many of the write memory is large.
 const BATCH_SHARE: u64 = 4;
@@ -98,14 +98,62 @@ impl<'e> WriteControl<'e> {
             Err(error) if error.kind() == Kind::Busy && terrane_base::planted!(WriteThoughHeldBack) => {
                 Ok(permit)
             }
-            Err(error) if error.kind() == Kind::Busy => {
-                Err(self.throttle.held_back(deadline.wait_max, error.message()))
-            }
-            Err(error) => Err(error),
+            Err(error) => Err(self.held_back_by(Some(deadline), error)),
             Ok(bytes) => {
                 permit.take_reservation(bytes);
                 Ok(permit)
             }
+        }
+    }
+
+    /// The batch has all locks and is committed next. Takes its room again if it was given back while the
+    /// writer waited for locks.
+    ///
+    /// # Errors
+    /// As [`WriteControl::admit`]: nothing is written then.
+    #[inline]
+    pub(crate) fn begin_commit(
+        self,
+        permit: &mut WritePermit<'e>,
+        batch: &Batch,
+        deadline: Option<Deadline>,
+    ) -> Result<()> {
+        if let Some(given_back) = permit.given_back() {
+            self.take_room_again(permit, (batch, given_back), deadline)?;
+        }
+        permit.note_commit();
+        Ok(())
+    }
+
+    /// Its charges stay.
+    #[cold]
+    fn take_room_again(
+        self,
+        permit: &mut WritePermit<'e>,
+        (batch, given_back): (&Batch, GivenBack),
+        deadline: Option<Deadline>,
+    ) -> Result<()> {
+        let start = self.env.clock.now();
+        let until = deadline.map(|deadline| deadline.at);
+        let mut waited = Duration::ZERO;
+        let taken = match given_back {
+            GivenBack::Turn(is_prepared) => self.take_turn_again(permit, batch, until, is_prepared),
+            GivenBack::Reservation => {
+                self.reserve(batch, until, &mut waited).map(|bytes| permit.take_reservation(bytes))
+            }
+        };
+        self.note_held_back(self.env.clock.now().saturating_sub(start));
+        debug_assert!(taken.is_err() || permit.has_room(), "the batch has its room again");
+        taken.map_err(|error| self.held_back_by(deadline, error))
+    }
+
+    /// The error of a wait; that of one that a deadline has ended says so.
+    pub(super) fn held_back_by(self, deadline: Option<Deadline>, error: Error) -> Error {
+        match deadline {
+            Some(deadline) if error.kind() == Kind::Busy => {
+                self.throttle.held_back(deadline.wait_max, error.message())
+            }
+            _ => error,
         }
     }
 

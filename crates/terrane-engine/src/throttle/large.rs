@@ -12,14 +12,13 @@
 //! 5. *Commit*: the journal counts the segment of the batch; the promise is over.
 //! 6. *Behind it*: its segment is sealed and everything is flushed, so that the memory comes back at once.
 //!
-//! A writer that waits here holds its place in the queue and nothing that a flush or a trim needs. A
-//! transaction holds locks of keys as well: no job takes these.
+//! A writer that waits here holds its place in the queue and nothing that a flush or a trim needs. It may
+//! hold locks of keys as well: no job takes these. A writer that waits for locks of keys gives turn and room
+//! back first, and takes another turn once it has them: the owner of the locks may wait for its turn.
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
 use terrane_base::options::Options;
-use terrane_base::sync::Mutex;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result};
 
 use crate::observe::events::StallCause;
@@ -29,6 +28,7 @@ use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
 use crate::throttle::permit::{Prices, WritePermit};
 use crate::throttle::room::RoomWait;
+use crate::throttle::turns::{HeldTurn, Turn};
 
 /// The index over one record, at most: a version, its share of nodes that branch at every key and of those
 /// that they grew out of, and the filter.
@@ -38,99 +38,6 @@ const RANGE_INDEX_BYTES: u64 = 320;
 
 /// How often a batch has everything flushed: the rest of memory is kept by readers.
 const ASKED_MAX: u32 = 4;
-
-/// The order of batches that are larger than their share.
-#[derive(Debug, Default)]
-pub(super) struct Turns(Mutex<Queue>);
-
-#[derive(Debug, Default)]
-struct Queue {
-    newest: u64,
-    /// Those that wait, behind the one whose turn it is.
-    waiting: VecDeque<u64>,
-}
-
-impl Turns {
-    /// Goes to the end of the queue; returns the place.
-    fn enter(&self) -> u64 {
-        let mut queue = self.0.lock();
-        queue.newest += 1;
-        let place = queue.newest;
-        debug_assert!(queue.waiting.back().is_none_or(|last| *last < place), "places ascend");
-        queue.waiting.push_back(place);
-        place
-    }
-
-    fn is_first(&self, place: u64) -> bool {
-        self.0.lock().waiting.front() == Some(&place)
-    }
-
-    fn leave(&self, place: u64) {
-        let mut queue = self.0.lock();
-        let before = queue.waiting.len();
-        queue.waiting.retain(|waiting| *waiting != place);
-        assert!(queue.waiting.len() + 1 == before, "a batch that has place {place} leaves once");
-    }
-}
-
-/// A place in the queue. It is left at the drop, unless a permit takes it over.
-struct Turn<'e> {
-    held: HeldTurn<'e>,
-    is_kept: bool,
-}
-
-impl<'e> Turn<'e> {
-    fn keep(mut self) -> HeldTurn<'e> {
-        self.is_kept = true;
-        self.held
-    }
-}
-
-impl Drop for Turn<'_> {
-    fn drop(&mut self) {
-        if !self.is_kept {
-            self.held.end();
-        }
-    }
-}
-
-/// The turn of a batch that has a permit, which ends it.
-#[derive(Clone, Copy)]
-pub(super) struct HeldTurn<'e> {
-    control: WriteControl<'e>,
-    place: u64,
-    /// Of the index over the records of the batch.
-    index_bytes: u64,
-    is_committing: bool,
-}
-
-impl HeldTurn<'_> {
-    /// From now on the journal counts the bytes of the batch. Those of the index come little by little.
-    pub(super) fn begin_commit(&mut self) {
-        debug_assert!(self.control.throttle.turns.is_first(self.place), "it is the turn of another batch");
-        self.control.memory.promise(self.index_bytes);
-        self.is_committing = true;
-    }
-
-    /// Lets the next one go on, and all others.
-    pub(super) fn end(&self) {
-        let throttle = self.control.throttle;
-        debug_assert!(
-            !self.is_committing || throttle.turns.is_first(self.place),
-            "a batch is committed in its turn"
-        );
-        if throttle.turns.is_first(self.place) {
-            self.control.memory.promise(0);
-            throttle.pressure.hold(false);
-        }
-        throttle.turns.leave(self.place);
-        if self.is_committing && !std::thread::panicking() && !self.control.is_closing() {
-            self.control.background.flush_behind();
-        }
-        self.control.refresh_debt();
-        throttle.wake();
-    }
-}
 
 /// The memory that a batch takes.
 struct Needs {
@@ -178,12 +85,7 @@ impl<'e> WriteControl<'e> {
         let start = self.env.clock.now();
         let admitted = self.admit_in_turn(batch, deadline, is_prepared);
         self.note_held_back(self.env.clock.now().saturating_sub(start));
-        admitted.map_err(|error| match deadline {
-            Some(deadline) if error.kind() == Kind::Busy => {
-                self.throttle.held_back(deadline.wait_max, error.message())
-            }
-            _ => error,
-        })
+        admitted.map_err(|error| self.held_back_by(deadline, error))
     }
 
     fn admit_in_turn(
@@ -198,7 +100,7 @@ impl<'e> WriteControl<'e> {
             return Err(self.too_large(&needs, limit));
         }
         let until = deadline.map(|deadline| deadline.at);
-        let turn = self.take_turn(&needs, until)?;
+        let turn = self.take_turn(&needs, until, is_prepared)?;
         let mut permit = match deadline {
             Some(deadline) => self
                 .charge_by(batch, deadline.at)
@@ -208,10 +110,22 @@ impl<'e> WriteControl<'e> {
                 WritePermit::new(self.throttle, Prices::default())
             }
         };
-        let reserved = self.reserve_in_turn(&needs, until, is_prepared)?;
-        permit.take_reservation(reserved);
-        permit.take_turn(turn.keep());
+        self.reserve_in_turn(&mut permit, turn, &needs, until)?;
         Ok(permit)
+    }
+
+    /// Waits for another turn of a batch that has given the first one back.
+    pub(super) fn take_turn_again(
+        self,
+        permit: &mut WritePermit<'e>,
+        batch: &Batch,
+        until: Option<Duration>,
+        is_prepared: bool,
+    ) -> Result<()> {
+        debug_assert!(!permit.has_room(), "a batch has one turn");
+        let needs = Needs::of(batch);
+        let turn = self.take_turn(&needs, until, is_prepared)?;
+        self.reserve_in_turn(permit, turn, &needs, until)
     }
 
     fn too_large(self, needs: &Needs, limit: u64) -> Error {
@@ -219,24 +133,21 @@ impl<'e> WriteControl<'e> {
         let memory_bytes = self.memory.budget().memory_bytes();
         // In proportion, and one more part of the limit: other sizes follow in steps.
         let enough = (memory_bytes / limit.max(1) + 1).saturating_mul(needs.sum()).next_multiple_of(1 << 20);
-        Error::invalid(format!(
+        let message = format!(
             "batch of {} bytes, {} with the index over its {} records: with memory_bytes={memory_bytes} the limit of \
              a batch is {limit} bytes; split the batch, or raise memory_bytes to {} MiB",
             needs.bytes,
             needs.sum(),
             needs.records,
             enough >> 20
-        ))
+        );
+        Error::too_large(message, enough)
     }
 
     /// Waits until it is the turn of this batch.
-    fn take_turn(self, needs: &Needs, until: Option<Duration>) -> Result<Turn<'e>> {
-        let (place, index_bytes) = (self.throttle.turns.enter(), needs.index_bytes);
-        let held = HeldTurn { control: self, place, index_bytes, is_committing: false };
-        let turn = Turn { held, is_kept: false };
-        self.wait_while(until, "another large batch is being written", || {
-            !self.throttle.turns.is_first(place)
-        })?;
+    fn take_turn(self, needs: &Needs, until: Option<Duration>, is_prepared: bool) -> Result<Turn<'e>> {
+        let turn = Turn::new(HeldTurn::enter(self, needs.index_bytes, is_prepared));
+        self.wait_while(until, "another large batch is being written", || !turn.has_come())?;
         Ok(turn)
     }
 
@@ -248,12 +159,7 @@ impl<'e> WriteControl<'e> {
         }
         let (until, why) = (deadline.map(|deadline| deadline.at), "memory is freed for a large batch");
         let waited = self.wait_while(until, why, || self.throttle.is_making_room());
-        waited.map_err(|error| match deadline {
-            Some(deadline) if error.kind() == Kind::Busy => {
-                self.throttle.held_back(deadline.wait_max, error.message())
-            }
-            _ => error,
-        })
+        waited.map_err(|error| self.held_back_by(deadline, error))
     }
 
     /// Waits while `is_so`; returns for how long.
@@ -276,11 +182,17 @@ impl<'e> WriteControl<'e> {
         ended.map(|()| took)
     }
 
-    /// Reserves the room of the batch whose turn it is, and promises it.
-    fn reserve_in_turn(self, needs: &Needs, until: Option<Duration>, is_prepared: bool) -> Result<u64> {
+    /// Reserves the room of the batch whose turn it is, and promises it. The permit has both then.
+    fn reserve_in_turn(
+        self,
+        permit: &mut WritePermit<'e>,
+        turn: Turn<'e>,
+        needs: &Needs,
+        until: Option<Duration>,
+    ) -> Result<()> {
         self.background.give_up_adapting();
         let room = RoomWait::new(self, needs.sum(), until);
-        let mut wait = LargeWait { room, needs, is_prepared, asked: 0 };
+        let mut wait = LargeWait { room, needs, is_prepared: turn.is_prepared(), asked: 0 };
         let (reserved, took) = self.throttle.pressure.wait_for_memory(&self.env, until, || wait.look());
         if took >= PAUSE_MIN {
             self.note_stall(took, || StallCause::Memory);
@@ -290,7 +202,9 @@ impl<'e> WriteControl<'e> {
             reserved.as_ref().is_ok_and(|bytes| counted() >= *bytes) || reserved.is_err(),
             "a reservation counts until it is given back"
         );
-        reserved
+        permit.take_reservation(reserved?);
+        permit.take_turn(turn.keep());
+        Ok(())
     }
 }
 
@@ -361,17 +275,6 @@ impl LargeWait<'_, '_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn one_batch_has_its_turn_and_those_that_give_up_are_passed_over() {
-        let turns = Turns::default();
-        let [first, second, third] = [turns.enter(), turns.enter(), turns.enter()];
-        assert!(turns.is_first(first) && !turns.is_first(second) && !turns.is_first(third));
-        turns.leave(second);
-        assert!(turns.is_first(first) && !turns.is_first(third));
-        turns.leave(first);
-        assert!(turns.is_first(third));
-    }
 
     #[test]
     fn a_batch_counts_with_the_index_over_its_records() {

@@ -30,11 +30,12 @@ pub(crate) mod debt;
 pub(crate) mod flush_progress;
 mod ingest_rate;
 mod large;
-mod permit;
+pub(crate) mod permit;
 mod pressure;
 mod room;
 mod stall_events;
 mod table_debts;
+mod turns;
 
 use std::time::Duration;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
@@ -46,10 +47,10 @@ use crate::throttle::compaction_debt::CompactionDebt;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
 use crate::throttle::flush_progress::FlushProgress;
 use crate::throttle::ingest_rate::IngestRate;
-use crate::throttle::large::Turns;
 use crate::throttle::pressure::Pressure;
 use crate::throttle::stall_events::StallEvents;
 use crate::throttle::table_debts::TableDebts;
+use crate::throttle::turns::Turns;
 
 /// Where a batch ends in the journal. Places of later batches are larger, also in later segments.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]

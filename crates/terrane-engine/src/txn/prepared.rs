@@ -31,6 +31,7 @@ use crate::read::scan::Bounds;
 use crate::table::Table;
 use crate::table::catalog::NAME_BYTES_MAX;
 use crate::throttle::deadline::LOCK_TIMEOUT;
+use crate::throttle::permit::WritePermit;
 use crate::txn::transaction::Transaction;
 use crate::write::WritePath;
 
@@ -67,7 +68,7 @@ impl Transaction {
     fn prepare_reserved(&mut self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
         let engine = self.engine().clone();
         let (locks, flight, writes) = self.in_time(|| {
-            let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
+            let (held, range_lock, footprint) = self.lock_for_commit(batch, None)?;
             let lock_wait = engine.lock_wait(self.options().lock_timeout);
             let flight = engine.txn.enter_window(&engine, &footprint, true, &lock_wait)?;
             self.validate(&footprint)?;
@@ -175,9 +176,9 @@ impl WritePath {
             let mut probe = self.slow_log.probe_write(&batch);
             let mut permit = self.write_control().admit_prepared(&batch)?;
             probe.note_admitted();
-            self.resume(waiting, flight.as_ref().and_then(InFlight::id))?;
-            permit.begin_commit();
-            let committed = self.commit_batch(&batch, sync);
+            self.resume(waiting, flight.as_ref().and_then(InFlight::id), &permit)?;
+            let begun = self.write_control().begin_commit(&mut permit, &batch, None);
+            let committed = begun.and_then(|()| self.commit_batch(&batch, sync));
             let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
             probe.note_committed();
             permit.spend();
@@ -193,8 +194,9 @@ impl WritePath {
 
     /// Enters the commit of a prepared transaction into the window, behind running commits; `more` is the
     /// flight of its further changes.
-    fn resume(&self, waiting: &Waiting, more: Option<FlightId>) -> Result<()> {
-        let resumed = self.txn.window.resume(waiting.flight, more, &self.lock_wait(RESUME_TIMEOUT));
+    fn resume(&self, waiting: &Waiting, more: Option<FlightId>, permit: &WritePermit<'_>) -> Result<()> {
+        let lock_wait = self.lock_wait(RESUME_TIMEOUT).with_room(Some(permit));
+        let resumed = self.txn.window.resume(waiting.flight, more, &lock_wait);
         resumed.map_err(|refusal| self.refused(refusal, None))
     }
 

@@ -309,16 +309,15 @@ impl Transaction {
         }
         let engine = &*self.engine;
         let mut probe = engine.slow_log.probe_write(batch);
-        let mut permit = engine.write_control().admit(batch, engine.admission_deadline())?;
+        let (control, deadline) = (engine.write_control(), engine.admission_deadline());
+        let mut permit = control.admit(batch, deadline)?;
         probe.note_admitted();
-        let (held, range_lock, footprint) = self.lock_for_commit(batch)?;
-        let flight = engine.txn.enter_window(engine, &footprint, false, &self.lock_wait(engine))?;
-        self.validate(&footprint)?;
-        permit.begin_commit();
+        let (locks, flight) = self.pass_gate(batch, Some(&permit))?;
+        control.begin_commit(&mut permit, batch, deadline)?;
         let committed = engine.commit_batch(batch, sync)?;
         debug_assert!(committed.seq > self.since, "a commit comes behind what its transaction has read");
         flight.land(committed.seq);
-        drop((held, range_lock));
+        drop(locks);
         probe.note_committed();
         permit.spend();
         add(&engine.counters.transactions_committed, 1);
@@ -329,13 +328,11 @@ impl Transaction {
     /// Commits a transaction that changes nothing and has locks or checks.
     fn commit_reads(&self, sync: bool) -> Result<SeqNo> {
         let engine = &*self.engine;
-        let (held, range_lock, footprint) = self.lock_for_commit(&Batch::new())?;
-        let flight = engine.txn.enter_window(engine, &footprint, false, &self.lock_wait(engine))?;
-        self.validate(&footprint)?;
+        let (locks, flight) = self.pass_gate(&Batch::new(), None)?;
         let seq = engine.visible();
         debug_assert!(seq >= self.since, "what is visible stays visible");
         flight.land(seq);
-        drop((held, range_lock));
+        drop(locks);
         if sync {
             // As for a transaction without checks: the commits that it read are durable.
             engine.sync()?;

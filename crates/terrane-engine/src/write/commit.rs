@@ -3,7 +3,8 @@
 //! order) → account.
 //!
 //! Every write takes these steps in this order: plain batches here, transactions in `txn/transaction.rs` and
-//! `txn/prepared.rs`, which validate at the gate.
+//! `txn/prepared.rs`, which validate at the gate. Memory that is reserved is given back before a wait at the
+//! gate, and taken again behind it: an owner of locks may need it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -69,8 +70,8 @@ impl WritePath {
         let mut probe = self.slow_log.probe_write(batch);
         let mut permit = self.write_control().admit(batch, wait.admission)?;
         probe.note_admitted();
-        let gate = self.txn.pass_gate((self, &self.throttle), batch, wait)?;
-        permit.begin_commit();
+        let gate = self.txn.pass_gate((self, &permit), batch, wait)?;
+        self.write_control().begin_commit(&mut permit, batch, wait.admission)?;
         let committed = self.commit_batch(batch, sync)?;
         gate.leave(committed.seq);
         probe.note_committed();

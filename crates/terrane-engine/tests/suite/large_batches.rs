@@ -186,7 +186,10 @@ fn a_batch_beyond_all_memory_is_refused_with_the_memory_that_is_enough() {
     };
     let limit = number("the limit of a batch is ", " bytes");
     assert!((9 << 20..14 << 20).contains(&limit), "{text}");
-    put(number("raise memory_bytes to ", " MiB") << 20, 14).unwrap();
+    let enough = refused.memory_enough().unwrap();
+    assert_eq!(number("raise memory_bytes to ", " MiB") << 20, enough, "the number is that of the text");
+    assert_eq!(refused.context("a load").memory_enough(), Some(enough));
+    put(enough, 14).unwrap();
 }
 
 /// Room is reserved for the index as well, before it is known.

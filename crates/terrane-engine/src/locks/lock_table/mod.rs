@@ -18,25 +18,22 @@
 //! mutexes is shard, then range locks or graph.
 
 mod evict;
+mod lock_wait;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
-use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicBool, Ordering};
 
 use terrane_base::TableId;
-use terrane_base::env::Env;
-use terrane_base::sync::{Condvar, Mutex, MutexGuard, unlocked};
+use terrane_base::sync::{Condvar, Mutex};
 
 use crate::locks::lock_expiry::LockExpiries;
 use crate::locks::range_locks::{Blocker, LockTarget, RangeLock, RangeLocks};
-use crate::locks::wait_graph::{Edge, WaitGraph};
+use crate::locks::wait_graph::WaitGraph;
+
+pub(crate) use lock_wait::{LockWait, Refusal, Room, Waited};
 
 /// Maps of locks, each under a mutex of its own.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };
-
-/// How long a waiter sleeps before it looks whether the database closes.
-const SLEEP_MAX: Duration = Duration::from_millis(100);
 
 /// A holder of a lock or a waiter for it: the number of a transaction, or of one plain write.
 pub(crate) type Owner = u64;
@@ -67,55 +64,6 @@ pub enum LockMode {
     Shared,
     /// Alone.
     Exclusive,
-}
-
-/// How long an owner is ready to wait.
-pub(crate) struct LockWait<'e> {
-    /// The clock, and the work that runs during the wait in a world with one thread.
-    pub(crate) env: &'e Env,
-    /// The moment on that clock at which it ends.
-    pub(crate) until: Duration,
-    /// Set when the database closes, which ends every wait.
-    pub(crate) closing: &'e AtomicBool,
-    /// True if a wait that closes a cycle is refused.
-    pub(crate) finds_deadlocks: bool,
-}
-
-/// Why something was not waited for to its end.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Refusal {
-    /// These wait for each other.
-    Deadlock(Vec<Edge>),
-    /// The wait ended while these were in front.
-    TimedOut(Vec<Owner>),
-    /// The wait ended while an ingest had the keys.
-    Ingest,
-    /// The database closes.
-    Closing,
-}
-
-/// How a wait ended.
-pub(crate) type Waited = Result<(), Refusal>;
-
-impl LockWait<'_> {
-    /// Sleeps on `changed` for a while; says why the wait is over.
-    pub(crate) fn wait<T>(&self, changed: &Condvar, guard: &mut MutexGuard<'_, T>) -> Waited {
-        if self.closing.load(Ordering::Relaxed) {
-            return Err(Refusal::Closing);
-        }
-        let left = self.until.saturating_sub(self.env.clock.now());
-        if left.is_zero() {
-            return Err(Refusal::TimedOut(Vec::new()));
-        }
-        let sleep = left.min(SLEEP_MAX);
-        match self.env.spawn.stepper() {
-            Some(stepper) => unlocked(guard, || stepper.pass(sleep)),
-            None => {
-                changed.wait_for(guard, sleep);
-            }
-        }
-        Ok(())
-    }
 }
 
 #[derive(Debug)]

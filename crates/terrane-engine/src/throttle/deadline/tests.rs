@@ -4,10 +4,11 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
+use terrane_base::env::{Clock, Env, SleepClock, Step, SteppedSpawn};
 use terrane_base::options::Options;
+use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::Ordering;
-use terrane_base::{Batch, Error, Kind, SeqNo, TableId};
+use terrane_base::{Batch, Error, Kind, Result, SeqNo, TableId};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 
 use super::*;
@@ -16,7 +17,7 @@ use crate::engine::Engine;
 use crate::locks::ingest_guard::Span;
 use crate::observe::job_kind::JobKind;
 use crate::read::scan::Bounds;
-use crate::txn::{Concurrency, Transaction, TransactionOptions};
+use crate::txn::{Concurrency, Isolation, Transaction, TransactionOptions};
 
 fn open() -> (Arc<SleepClock>, Arc<Engine>) {
     open_with(&Options::default())
@@ -53,7 +54,7 @@ fn the_wait_for_locks_has_the_time_that_admission_left() {
     let wait = WriteWait::within(&engine, Duration::from_millis(500));
     let permit = engine.write_control().admit(&batch(), wait.admission).expect("nothing is owed");
     clock.sleep(Duration::from_millis(500));
-    let refused = engine.txn.pass_gate((&engine.shared, &engine.throttle), &batch(), &wait).map(drop);
+    let refused = engine.txn.pass_gate((&engine.shared, &permit), &batch(), &wait).map(drop);
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
     drop(permit);
     assert_eq!(engine.visible(), SeqNo(0), "nothing is written");
@@ -222,6 +223,100 @@ fn a_write_waits_for_an_ingest_as_long_as_the_option_allows() {
     let error = engine.write(&batch(), false).expect_err("it is locked");
     assert_eq!((error.kind(), clock.now() - start), (Kind::TimedOut, LOCK_TIMEOUT), "{error}");
     drop(holder);
+    engine.close().expect("closes");
+}
+
+/// A batch that has its turn alone.
+fn very_large(engine: &Engine) -> Batch {
+    let batch = large(4_000_000);
+    assert!(
+        batch.bytes().len() as u64 > engine.memory.budget().write_bytes() / 4,
+        "it is larger than its share"
+    );
+    batch
+}
+
+/// Runs `act` once, in the first wait of a caller.
+fn in_a_wait(
+    engine: &Engine,
+    act: impl FnOnce() -> Result<SeqNo> + Send + 'static,
+) -> Arc<Mutex<Option<Result<SeqNo>>>> {
+    let done = Arc::new(Mutex::new(None));
+    let (mut act, shared) = (Some(act), done.clone());
+    let step = move || match act.take() {
+        Some(act) => {
+            let outcome = act();
+            *shared.lock() = Some(outcome);
+            Step::Worked
+        }
+        None => Step::Idle,
+    };
+    engine.env.spawn.stepper().expect("the background runs in steps").add("test-act", Box::new(step));
+    done
+}
+
+/// Otherwise the holder waits for its turn, and the batch that has the turn for the lock.
+#[test]
+fn a_large_batch_has_no_turn_while_it_waits_for_a_lock() {
+    let (_, engine) = bounded();
+    let options = TransactionOptions { concurrency: Concurrency::Pessimistic, ..Default::default() };
+    for is_transaction in [false, true] {
+        let mut holder = Transaction::begin(engine.clone(), options.clone()).expect("begins");
+        holder.before_write(TableId::DEFAULT, b"k").expect("no other owner has it");
+        let batch = very_large(&engine);
+        let held = in_a_wait(&engine, move || holder.commit(&batch, false));
+        let waited = match is_transaction {
+            false => engine.write(&very_large(&engine), false),
+            true => {
+                let waiter = Transaction::begin(
+                    engine.clone(),
+                    TransactionOptions { isolation: Isolation::ReadCommitted, ..options.clone() },
+                );
+                waiter.expect("begins").commit(&very_large(&engine), false)
+            }
+        };
+        let held = held.lock().take().expect("the writer has waited for the lock");
+        let held = held.expect("the holder has its turn while the writer waits");
+        assert!(waited.expect("the writer has the lock, and its turn again") > held);
+        assert_eq!(engine.throttle.reserved_bytes(), 0);
+        engine.set_background_paused(false);
+        engine.flush().expect("is written");
+        engine.set_background_paused(true);
+    }
+    engine.close().expect("closes");
+}
+
+/// A prepared transaction keeps others out of what it has scanned until it is committed.
+#[test]
+fn a_large_batch_has_no_turn_while_it_waits_for_a_prepared_transaction() {
+    let (_, engine) = bounded();
+    let options = TransactionOptions { isolation: Isolation::Serializable, ..Default::default() };
+    let mut prepared = Transaction::begin(engine.clone(), options).expect("begins");
+    prepared.before_scan(TableId::DEFAULT, &Bounds::all()).expect("scans are kept");
+    let mut own = Batch::new();
+    own.put(TableId::DEFAULT, b"other", &vec![7; 4_000_000]).expect("fits");
+    prepared.prepare("name", &own).expect("nothing is in the way");
+    drop(prepared);
+    engine.set_background_paused(false);
+    engine.flush().expect("is written");
+    engine.set_background_paused(true);
+    let resolving = engine.clone();
+    let resolved = in_a_wait(&engine, move || resolving.commit_prepared("name", &Batch::new(), false));
+    let waited = engine.write(&very_large(&engine), false);
+    let resolved = resolved.lock().take().expect("the writer has waited").expect("it has its turn");
+    assert!(waited.expect("nothing is prepared any more") > resolved);
+    engine.close().expect("closes");
+}
+
+#[test]
+fn a_large_batch_that_is_refused_leaves_its_turn_to_the_next_one() {
+    let engine = open_filled();
+    let taken = 2 * engine.memory.budget().memory_bytes();
+    engine.throttle.take_room(taken);
+    let refused = engine.write_within(&very_large(&engine), false, Duration::ZERO).expect_err("no room");
+    assert_eq!(refused.kind(), Kind::Busy, "{refused}");
+    engine.throttle.give_back(taken);
+    engine.write_within(&very_large(&engine), false, Duration::ZERO).expect("no batch is in front");
     engine.close().expect("closes");
 }
 

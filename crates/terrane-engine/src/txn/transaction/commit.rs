@@ -7,9 +7,9 @@ use std::sync::Arc;
 use terrane_base::{Batch, Error, Kind, Result, SeqNo, verify};
 
 use crate::locks::conflict_window::{Footprint, Look, Verdict};
-use crate::locks::gate::{Held, keys_of};
+use crate::locks::gate::{Held, InFlight, PlainLocks, keys_of};
 use crate::locks::key_range::{KeyRange, deletes_of};
-use crate::locks::lock_table::{LockKey, LockMode, LockWait};
+use crate::locks::lock_table::{LockKey, LockMode, LockWait, Room};
 use crate::locks::range_locks::{LockTarget, RangeLock};
 use crate::txn::transaction::Transaction;
 
@@ -47,12 +47,30 @@ impl Transaction {
         Error::new(Kind::TooOld, message)
     }
 
+    /// The gate of a commit: takes the locks that it needs, enters the window, and validates. `room` is given
+    /// back before a wait.
+    pub(super) fn pass_gate(
+        &self,
+        batch: &Batch,
+        room: Option<&dyn Room>,
+    ) -> Result<(PlainLocks<'_>, InFlight<'_>)> {
+        let engine = &*self.engine;
+        let (held, range_lock, footprint) = self.lock_for_commit(batch, room)?;
+        let lock_wait = self.lock_wait(engine).with_room(room);
+        let flight = engine.txn.enter_window(engine, &footprint, false, &lock_wait)?;
+        debug_assert!(flight.id().is_some(), "what is validated is in the window, so it stays so");
+        self.validate(&footprint)?;
+        Ok(((held, range_lock), flight))
+    }
+
     /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it
     /// holds nothing yet, and gets everything at once or waits: one range lock covers all that it changes or
-    /// has read. A pessimistic one takes range locks for the ranges that it has not locked yet.
+    /// has read. A pessimistic one takes range locks for the ranges that it has not locked yet. `room` is given
+    /// back before a wait.
     pub(in crate::txn) fn lock_for_commit(
         &self,
         batch: &Batch,
+        room: Option<&dyn Room>,
     ) -> Result<(Held<'_>, Option<RangeLock<'_>>, Footprint)> {
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| self.engine.collation_of(table)));
         let ranges = self.scans.iter().flatten().cloned().collect();
@@ -62,7 +80,7 @@ impl Transaction {
             keys.sort_unstable();
             keys.dedup();
             let target = LockTarget { keys: keys.into(), ranges: deletes.clone(), is_exclusive: false };
-            let lock_wait = self.lock_wait(&self.engine);
+            let lock_wait = self.lock_wait(&self.engine).with_room(room);
             let range_lock = self.engine.txn.locks.lock_ranges(self.id, &target, &lock_wait);
             let first = deletes.first().map(KeyRange::first);
             let range_lock = range_lock.map_err(|refusal| self.engine.refused(refusal, first.as_ref()))?;
@@ -73,7 +91,7 @@ impl Transaction {
             self.reads.keys().map(|key| (key, LockMode::Shared)).collect();
         wanted.extend(writes.iter().map(|key| (key, LockMode::Exclusive)));
         let mut held = Held::new(&self.engine.txn.locks, self.id);
-        let lock_wait = self.lock_wait(&self.engine);
+        let lock_wait = self.lock_wait(&self.engine).with_room(room);
         for (key, mode) in wanted {
             if self.held.get(key).is_none_or(|held| *held < mode) {
                 let taken = held.acquire(key, mode, &lock_wait);

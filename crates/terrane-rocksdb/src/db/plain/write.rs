@@ -9,10 +9,6 @@ use crate::ffi::failure::{Failure, Given, Result, is_of_device};
 use crate::options::objects::statistics::moment;
 use crate::options::read_write::WriteOptions;
 
-/// What the engine's error of a batch that is too large says. It names options that no caller of this
-/// interface has.
-const TOO_LARGE: &str = "the limit of a batch is";
-
 /// How a write is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode {
@@ -56,10 +52,10 @@ fn is_dropped(error: &terrane::Error) -> bool {
 }
 
 /// The failure of a write. That of a write to a dropped column family has RocksDB's text, that of a batch
-/// that is too large names RocksDB's options.
+/// that is too large names RocksDB's options: the engine's are not those of this interface.
 #[cold]
 pub(crate) fn write_failure(error: terrane::Error) -> Failure {
-    if error.kind() == Kind::Invalid && error.message().contains(TOO_LARGE) {
+    if error.memory_enough().is_some() {
         return Failure::invalid(format_args!(
             "{error}; by RocksDB's options: write_buffer_size times max_write_buffer_number, or db_write_buffer_size, \
              of at least twice the batch with its index"
