@@ -252,6 +252,9 @@ bugs! {
     KeepRoomForLocks: "writes that do not wait", "a large batch keeps its turn while it waits for a lock", "terrane-engine terrane_engine a_large_batch_has_no_turn_while_it_waits_for_a_lock";
     KeepTurn: "writes that do not wait", "a large batch that is refused keeps its turn", "terrane-engine terrane_engine a_large_batch_that_is_refused";
     LeaveLargeBatch: "invariant 8", "nothing is flushed behind a large batch", "terrane-engine suite large_batches::a_batch_larger_than_the_write_memory";
+    KeepLongSegment: "invariant 8", "a long segment that was prepared stays where room is made for a batch", "terrane-engine suite large_batches::a_batch_near_the_limit";
+    SealWithoutNext: "a full device", "a segment with room is left where no other one can be made", "terrane-journal suite full_device::a_segment_with_room";
+    CloseWithoutMark: "recovery: judge the end", "a close writes no mark where no segment can be made for it", "terrane-journal suite full_device::a_close_without_space";
     WriteThoughHeldBack: "writes that do not wait", "a write whose deadline has passed is admitted", "terrane-engine suite deadlines::a_write_that_would_wait_for_memory_is_refused_and_not_written";
     DoneBeforeSync: "invariant 1", "the ticket of an asynchronous write is done before the sync", "terrane-engine suite async_writes::a_loss_of_power_leaves";
     HideFailedSync: "asynchronous writes: a failed sync reaches each ticket", "tickets get no error of the sync that failed for them", "terrane-journal suite tickets::a_failed_persist_step";

@@ -142,6 +142,14 @@ macro_rules! delegate_files {
             self.files.remove_spares()
         }
 
+        fn unseal(&self, id: SegmentId) -> Option<Arc<SegmentMemory>> {
+            self.files.unseal(id)
+        }
+
+        fn give_up_long(&self) {
+            self.files.give_up_long();
+        }
+
         fn begin_end(&self) {
             self.files.begin_end();
         }

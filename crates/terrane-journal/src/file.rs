@@ -27,6 +27,7 @@
 mod live;
 mod persist;
 mod prepare;
+mod ready;
 mod recycle;
 mod start;
 mod syncer;
@@ -50,6 +51,9 @@ use crate::{
 use live::Live;
 use persist::Synced;
 use recycle::{Held, Retired};
+
+/// A segment with less room than this is not kept active for the commits that fit it.
+const ROOM_BYTES_MIN: u64 = live::PAGE_BYTES;
 
 /// The journal in files. See [`Journal`] for the calls.
 ///
@@ -169,6 +173,9 @@ struct State {
     /// A prepared segment whose registration is not confirmed yet.
     pending: Option<Live>,
     ready: Option<Live>,
+    /// One that was ready, while another one is prepared that may serve better. The leader's: there is none
+    /// between its calls.
+    aside: Option<Live>,
     /// Set if the next segment is to be prepared, with at least this many bytes.
     wanted: Option<u64>,
     /// Bytes of the segment that is being prepared, 0 if none is.
@@ -201,43 +208,31 @@ impl Medium for FileMedium {
     fn rotate(&self, bytes: usize, sealed: Option<&SealedEnd>) -> Result<NewSegment> {
         let shared = &*self.shared;
         let mut state = shared.state.lock();
-        state.refused = None;
-        let mut spared = None;
+        let wanted = bytes as u64;
+        // The last segment is to be a short one, if it can be had.
+        let is_unfit = |state: &State, ready: &Live| {
+            let is_long = state.is_ending && ready.info.bytes > state.next_bytes && state.aside.is_none();
+            ready.info.bytes < wanted || is_long
+        };
         let mut ready = loop {
-            match state.ready.take() {
-                Some(ready) if ready.info.bytes < bytes as u64 => state.push_unused(ready),
-                // The last segment is to be a short one, if it can be had.
-                Some(long) if state.is_ending && long.info.bytes > state.next_bytes && spared.is_none() => {
-                    spared = Some(long);
+            match shared.take_ready(&mut state, wanted) {
+                Ok(ready) if is_unfit(&state, &ready) => state.set_aside(ready),
+                Ok(ready) => break ready,
+                Err(refused) => {
+                    let long = state.aside.take_if(|aside| aside.info.bytes >= wanted);
+                    state.put_back();
+                    break long.ok_or(refused)?;
                 }
-                Some(ready) => break ready,
-                None => {}
-            }
-            let refused = state.refused.take().or_else(|| state.refusal());
-            if let Some(error) = refused {
-                break spared.take().ok_or(error)?;
-            }
-            state.wanted = Some(bytes as u64);
-            shared.changed.notify_all();
-            if shared.has_threads {
-                shared.changed.wait(&mut state);
-            } else {
-                // Wakes the preparer only: other waiters may wait for the lead, which the caller has.
-                drop(state);
-                shared.prepare_step();
-                state = shared.state.lock();
             }
         };
-        if let Some(spared) = spared {
-            state.push_unused(spared);
-        }
+        state.list_aside();
         let sealed_state = state.state_when_sealed();
         seal_last(&mut state.live, sealed, sealed_state);
         ready.info.state = SegmentState::Active;
         let new = NewSegment { memory: Arc::clone(&ready.memory), file: ready.info.file };
         state.note_rotation(bytes as u64, &shared.settings);
         assert!(ready.info.bytes >= bytes as u64, "{:?} has no room for {bytes} bytes", ready.info);
-        state.live.push_back(ready);
+        state.list(ready);
         if std::mem::take(&mut state.is_sync_asked)
             && let Some(sealed) = sealed
         {
@@ -248,7 +243,16 @@ impl Medium for FileMedium {
 
     fn seal(&self, sealed: &SealedEnd) -> bool {
         let mut state = self.shared.state.lock();
-        debug_assert!(state.active().is_some(), "the last rotation left an active segment");
+        let active_bytes = state.active().map_or(0, |active| active.info.bytes);
+        debug_assert!(active_bytes > 0, "the last rotation left an active segment");
+        if active_bytes.saturating_sub(sealed.used) >= ROOM_BYTES_MIN {
+            // Commits have room in it, and on a full device nowhere else.
+            match self.shared.take_ready(&mut state, 0) {
+                Ok(ready) => state.ready = Some(ready),
+                Err(_) if terrane_base::planted!(SealWithoutNext) => {}
+                Err(_) => return false,
+            }
+        }
         let sealed_state = state.state_when_sealed();
         seal_last(&mut state.live, Some(sealed), sealed_state);
         if std::mem::take(&mut state.is_sync_asked) {
@@ -259,6 +263,18 @@ impl Medium for FileMedium {
         // The next commit is not to wait until one is made.
         self.shared.want_next();
         true
+    }
+
+    fn unseal(&self, id: SegmentId) -> Option<Arc<SegmentMemory>> {
+        let mut state = self.shared.state.lock();
+        assert!(state.active().is_none(), "one segment is active at most");
+        let sealed = state.live.iter_mut().find(|live| live.info.id == id && live.file.is_some())?;
+        sealed.info.state = SegmentState::Active;
+        Some(Arc::clone(&sealed.memory))
+    }
+
+    fn give_up_long(&self) {
+        self.shared.give_up_long();
     }
 
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {

@@ -68,8 +68,17 @@ pub(crate) struct Log {
     short_bytes: usize,
     /// True if groups with records are refused.
     refuses_records: bool,
-    /// True if the last segment was sealed and no group came since.
-    is_sealed: bool,
+    /// The end of the last segment, if it was sealed and no group came since.
+    sealed: Option<Sealed>,
+}
+
+/// What the log needs to go on in a sealed segment. It keeps no memory of it.
+struct Sealed {
+    used: usize,
+    header_edit: u64,
+    edit: u64,
+    /// The link of the segment before it.
+    before: ChainLink,
 }
 
 /// The sum of what the members of a group need.
@@ -106,7 +115,7 @@ impl Log {
             parallel_copy_bytes: settings.parallel_copy_bytes,
             short_bytes: settings.first_segment_bytes as usize,
             refuses_records: false,
-            is_sealed: false,
+            sealed: None,
         }
     }
 
@@ -269,7 +278,7 @@ impl Log {
             self.retired.push((head, former.kept));
         }
         self.previous = previous;
-        self.is_sealed = false;
+        self.sealed = None;
         self.is_dirty = true;
         let active = self.active.as_ref().expect("set above");
         medium.write(active.memory(), 0, SEGMENT_HEADER_BYTES).inspect_err(|error| poison.set(error.clone()))

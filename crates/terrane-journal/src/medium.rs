@@ -48,10 +48,20 @@ pub trait Medium: Send + Sync {
 
     /// The active segment, which has records, is complete, and no segment follows it yet: the next
     /// [`Medium::rotate`] has no segment to seal. Called by the leader. Returns false if the medium cannot do
-    /// so; the segment stays active then.
+    /// so, or not without the room that commits have in the segment: it stays active then.
     fn seal(&self, _sealed: &SealedEnd) -> bool {
         false
     }
+
+    /// The segment `id`, which was sealed and which none follows, is active again, for the last mark of the
+    /// journal. Called by the leader. Returns its memory, or nothing if it was trimmed.
+    fn unseal(&self, _id: SegmentId) -> Option<Arc<SegmentMemory>> {
+        None
+    }
+
+    /// While no segment is active: if the prepared one is longer than an ordinary one, a short one takes its
+    /// place, if there is space for one, and the next trim takes the long one. Called by the leader.
+    fn give_up_long(&self) {}
 
     /// `len` bytes at `offset` of the active segment are complete in its memory.
     ///

@@ -20,7 +20,7 @@ const MIB: usize = 1 << 20;
 const VALUE_BYTES: usize = 64 << 10;
 
 /// Rows of 64 KiB under keys that begin with `front`, of `mib` MiB in all.
-fn batch(front: &str, mib: usize) -> Batch {
+pub(crate) fn batch(front: &str, mib: usize) -> Batch {
     let mut batch = Batch::new();
     for row in 0..mib * MIB / VALUE_BYTES {
         let value = vec![row as u8; VALUE_BYTES];
@@ -30,7 +30,7 @@ fn batch(front: &str, mib: usize) -> Batch {
 }
 
 /// How many rows of [`batch`] there are, which must have their values.
-fn rows(engine: &Arc<Engine>, front: &str) -> usize {
+pub(crate) fn rows(engine: &Arc<Engine>, front: &str) -> usize {
     let table = engine.catalog().require("default").unwrap();
     let all = engine.range(&table, Bounds::all(), engine.visible()).collect::<Result<Vec<_>>>().unwrap();
     let mut own: Vec<_> = all.into_iter().filter(|(key, _)| key.starts_with(front.as_bytes())).collect();
@@ -42,7 +42,7 @@ fn rows(engine: &Arc<Engine>, front: &str) -> usize {
     own.len()
 }
 
-fn count(mib: usize) -> usize {
+pub(crate) fn count(mib: usize) -> usize {
     mib * MIB / VALUE_BYTES
 }
 
@@ -52,7 +52,7 @@ fn shared_bytes(options: &Options) -> u64 {
 }
 
 /// 4 MiB of write memory, of which a batch may have one without more ado.
-fn opened(disk: impl Disk + 'static) -> Arc<Engine> {
+pub(crate) fn opened(disk: impl Disk + 'static) -> Arc<Engine> {
     open(disk, &small_options()).unwrap()
 }
 
@@ -190,6 +190,26 @@ fn a_batch_beyond_all_memory_is_refused_with_the_memory_that_is_enough() {
     assert_eq!(number("raise memory_bytes to ", " MiB") << 20, enough, "the number is that of the text");
     assert_eq!(refused.context("a load").memory_enough(), Some(enough));
     put(enough, 14).unwrap();
+}
+
+/// The segment that was prepared for the next long batch counts beside a batch that has the rest of memory.
+#[test]
+fn a_batch_near_the_limit_finds_room_behind_long_segments() {
+    let options = Options { write_memory_bytes: 12 << 20, ..small_options() };
+    let engine = open(MemDisk::new(), &options).unwrap();
+    let mut long = Batch::new();
+    long.put(TableId::DEFAULT, b"long", &vec![7; 1_500_000]).unwrap();
+    let refused = engine.write(&batch("k", 20), false).unwrap_err();
+    let limit = refused.to_string().split_once("the limit of a batch is ").unwrap().1.to_owned();
+    let limit: usize = limit.split_once(' ').unwrap().0.parse().unwrap();
+    let mut most = Batch::new();
+    while most.bytes().len() + VALUE_BYTES + 4096 < limit {
+        let value = vec![most.record_count() as u8; VALUE_BYTES];
+        most.put(TableId::DEFAULT, format!("most {:04}", most.record_count()).as_bytes(), &value).unwrap();
+    }
+    (0..3).for_each(|_| engine.write(&long, false).map(drop).unwrap());
+    engine.write(&most, false).unwrap();
+    assert_eq!(rows(&engine, "most"), most.record_count() as usize);
 }
 
 /// Room is reserved for the index as well, before it is known.

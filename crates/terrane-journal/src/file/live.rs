@@ -77,7 +77,13 @@ impl State {
             !unsure.into_iter().any(|state| state == SegmentState::Durable),
             "durable before an older one"
         );
-        let prepared = self.ready.iter().chain(&self.pending).chain(&self.live).map(|live| live.info.file);
+        let prepared = self
+            .ready
+            .iter()
+            .chain(&self.aside)
+            .chain(&self.pending)
+            .chain(&self.live)
+            .map(|live| live.info.file);
         let trimmed = self.retired.iter().map(super::Retired::file);
         let mut files: Vec<u32> =
             prepared.chain(trimmed).chain(self.spares.iter().map(|spare| spare.0)).collect();

@@ -263,11 +263,22 @@ impl Live {
 
 impl State {
     /// Lists a prepared segment that will not be used. Ids must grow along the chain: it can never be used
-    /// behind one that was prepared later.
+    /// behind one that was prepared later and has records.
     pub(super) fn push_unused(&mut self, mut unused: Live) {
         assert!(unused.info.used == 0, "{:?} has records, and is listed as unused", unused.info);
         unused.info.state = SegmentState::Unused;
-        self.live.push_back(unused);
+        self.list(unused);
+    }
+
+    /// Adds a segment to the live ones, in the order of their ids: one that was set aside while another one
+    /// was prepared, in vain, is older than that one.
+    pub(super) fn list(&mut self, segment: Live) {
+        let at = self.live.iter().rposition(|live| live.info.id < segment.info.id).map_or(0, |last| last + 1);
+        debug_assert!(
+            self.live.get(at).is_none_or(|next| next.info.id > segment.info.id),
+            "an id comes twice"
+        );
+        self.live.insert(at, segment);
     }
 
     /// Returns true if most bytes of the segment that was filled last came by bulk writes.
@@ -341,7 +352,7 @@ impl State {
         let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, settings))).max(self.preparing);
         let pending = of(&self.pending);
         // A segment that waits for its registration is what is made ready, if it is long enough.
-        of(&self.ready) + if pending >= due { pending } else { pending + due }
+        of(&self.ready) + of(&self.aside) + if pending >= due { pending } else { pending + due }
     }
 
     /// Bytes of the segment to prepare now.

@@ -42,6 +42,7 @@ impl Shared {
             held: Vec::new(),
             pending: None,
             ready: None,
+            aside: None,
             wanted: None,
             preparing: 0,
             next_bytes: settings.first_segment_bytes.min(settings.segment_bytes),

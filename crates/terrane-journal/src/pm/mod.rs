@@ -116,8 +116,9 @@ impl Medium for PmMedium {
     fn seal(&self, sealed: &SealedEnd) -> bool {
         // As a rotation does. A fence is the same by any file, so the last one stays for it.
         let leaves_file = !self.has_lines.load(Ordering::Relaxed);
-        self.sync_is_due.fetch_or(leaves_file, Ordering::Relaxed);
-        self.files.seal(sealed)
+        let is_sealed = self.files.seal(sealed);
+        self.sync_is_due.fetch_or(is_sealed && leaves_file, Ordering::Relaxed);
+        is_sealed
     }
 
     fn write(&self, segment: &SegmentMemory, offset: usize, len: usize) -> Result<()> {

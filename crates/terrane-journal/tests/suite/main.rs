@@ -6,6 +6,7 @@ mod common;
 mod conformance;
 mod crash;
 mod faults;
+mod full_device;
 mod hostile;
 mod pm;
 mod rewrite;
