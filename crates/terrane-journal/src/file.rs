@@ -173,8 +173,8 @@ struct State {
     /// A prepared segment whose registration is not confirmed yet.
     pending: Option<Live>,
     ready: Option<Live>,
-    /// One that was ready, while another one is prepared that may serve better. The leader's: there is none
-    /// between its calls.
+    /// One that was ready, while another one is prepared that may serve better. The leader's, and only within
+    /// its calls.
     aside: Option<Live>,
     /// Set if the next segment is to be prepared, with at least this many bytes.
     wanted: Option<u64>,

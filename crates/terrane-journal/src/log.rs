@@ -72,7 +72,7 @@ pub(crate) struct Log {
     sealed: Option<Sealed>,
 }
 
-/// What the log needs to go on in a sealed segment. It keeps no memory of it.
+/// The position at which the log can go on in a sealed segment. It keeps no memory of it.
 struct Sealed {
     used: usize,
     header_edit: u64,

@@ -163,14 +163,14 @@ impl Trail {
         let is_behind = |first: SeqNo| oldest.is_none_or(|oldest| first < oldest);
         let kept = state.history.values().rev().find(|kept| kept.kept.first_seq <= self.next);
         let Some(kept) = kept.filter(|kept| kept.kept.last_seq >= self.next) else {
+            let last = state.last_seq();
+            if oldest.is_none() && last < self.next {
+                // Of all segments that have records none is live: the next one has not begun.
+                return Ok(Found::ToCome);
+            }
             let first = state.history.values().next().map(|kept| kept.kept.first_seq);
             let oldest = first.filter(|first| is_behind(*first)).or(oldest);
-            let last = state.last_seq();
-            return Ok(match oldest {
-                Some(oldest) => Found::Gone(oldest),
-                None if last >= self.next => Found::Gone(SeqNo(last.0 + 1)),
-                None => Found::ToCome,
-            });
+            return Ok(Found::Gone(oldest.unwrap_or(SeqNo(last.0 + 1))));
         };
         match open(&kept.spec, Some(kept.kept.end_offset), true)? {
             Some(reader) => Ok(Found::In(reader)),

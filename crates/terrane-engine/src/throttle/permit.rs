@@ -11,8 +11,8 @@ use crate::throttle::turns::HeldTurn;
 /// and its charges are refunded. The write memory that is reserved for the batch is freed in any case, also
 /// if the commit panics.
 ///
-/// A writer that waits for locks gives the room of its batch back first ([`WritePermit::give_room_back`]): the
-/// owner of a lock may need it. So a writer that has room waits for memory only, and one that waits for a
+/// A writer that waits for locks gives the room of its batch back first ([`WritePermit::give_room_back`]):
+/// the owner of a lock may need it. So a writer that has room waits for memory only, and one that waits for a
 /// lock or for a commit in flight has none: no two wait for each other.
 #[must_use]
 pub(crate) struct WritePermit<'t> {
@@ -21,7 +21,7 @@ pub(crate) struct WritePermit<'t> {
     reserved_bytes: Cell<u64>,
     /// The turn of a batch that is larger than its share; one with a turn has a reservation.
     turn: Cell<Option<HeldTurn<'t>>>,
-    /// What was given back and is taken again before the commit.
+    /// The room that was given back and is taken again before the commit.
     given_back: Cell<Option<GivenBack>>,
     /// The charge of the batch.
     prices: Prices,

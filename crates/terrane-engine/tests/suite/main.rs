@@ -20,6 +20,7 @@ mod forged;
 mod found;
 mod hostile;
 mod large_batches;
+mod large_copies;
 mod limits;
 mod lost;
 mod multi_get;

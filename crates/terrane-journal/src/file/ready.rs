@@ -1,7 +1,7 @@
 //! The prepared segment: taken by a rotation, or set aside while a better one is prepared.
 //!
-//! Where the device refuses the better one, the segment that was set aside is ready again: on a full device it
-//! is all the room that commits have.
+//! Where the device refuses the better one, the segment that was set aside is ready again: on a full device
+//! it is all the room that commits have.
 
 use terrane_base::sync::{MutexGuard, unlocked};
 use terrane_base::{Result, verify};
@@ -9,8 +9,8 @@ use terrane_base::{Result, verify};
 use super::{Live, Shared, State};
 
 impl Shared {
-    /// Takes the prepared segment. Where there is none, waits for one of `bytes` or more; it may be one that
-    /// was in the making before, with fewer bytes. Called by the leader.
+    /// Takes the prepared segment. If no segment is, waits for one of `bytes` or more; it may be one that was
+    /// in the making before, with fewer bytes. Called by the leader.
     ///
     /// # Errors
     /// Why the device or the registrar refused it.
@@ -64,7 +64,7 @@ impl State {
         if let Some(before) = self.aside.replace(segment) {
             self.push_unused(before);
         }
-        debug_assert!(self.ready.is_none(), "what is ready is taken first");
+        debug_assert!(self.ready.is_none(), "the ready segment is taken first");
     }
 
     /// There is a better one: what was set aside is not used.

@@ -76,7 +76,7 @@ impl Log {
 
     /// Makes everything durable and writes a durable-end mark, which is durable on return. The mark names the
     /// last edit of the manifest, so the segment with it has to stay: where the active one is long, the mark
-    /// gets a short segment of its own, if there is space for one; if not, and the active one was left before,
+    /// gets a short segment of its own, if there is space for one; if not, and the last one was left before,
     /// the mark goes behind its records: it has room for one.
     pub(crate) fn close<M: Medium>(&mut self, ring: &Ring, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;

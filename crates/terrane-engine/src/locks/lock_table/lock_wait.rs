@@ -70,7 +70,7 @@ impl<'e> LockWait<'e> {
         }
         let keeps_room = terrane_base::planted!(KeepRoomForLocks);
         if let Some(room) = self.room.filter(|room| room.is_reserved() && !keeps_room) {
-            // Without the mutex: it takes others, and what is waited for may come meanwhile.
+            // Without the mutex: it takes others, and the lock may be granted meanwhile.
             unlocked(guard, || room.give_back());
             debug_assert!(!room.is_reserved(), "room is given back once");
             return Ok(());

@@ -58,15 +58,15 @@ impl Transaction {
         let (held, range_lock, footprint) = self.lock_for_commit(batch, room)?;
         let lock_wait = self.lock_wait(engine).with_room(room);
         let flight = engine.txn.enter_window(engine, &footprint, false, &lock_wait)?;
-        debug_assert!(flight.id().is_some(), "what is validated is in the window, so it stays so");
+        debug_assert!(flight.id().is_some(), "a transaction is validated in the window, so it stays valid");
         self.validate(&footprint)?;
         Ok(((held, range_lock), flight))
     }
 
     /// Takes the locks that the commit needs and that are not held. Where an optimistic one deletes ranges it
     /// holds nothing yet, and gets everything at once or waits: one range lock covers all that it changes or
-    /// has read. A pessimistic one takes range locks for the ranges that it has not locked yet. `room` is given
-    /// back before a wait.
+    /// has read. A pessimistic one takes range locks for the ranges that it has not locked yet. `room` is
+    /// given back before a wait.
     pub(in crate::txn) fn lock_for_commit(
         &self,
         batch: &Batch,
