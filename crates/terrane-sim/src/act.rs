@@ -131,6 +131,7 @@ impl Runner {
         if changes.is_empty() {
             return;
         }
+        self.make_room_for(&changes);
         let db = self.db();
         self.write(changes, sync, |changes| {
             if self.is_through.get() {
@@ -289,7 +290,7 @@ impl Runner {
         }
     }
 
-    fn set_paused(&self, is_paused: bool) {
+    pub(crate) fn set_paused(&self, is_paused: bool) {
         let db = self.db();
         if is_paused {
             db.pause_background()

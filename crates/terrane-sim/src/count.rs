@@ -106,6 +106,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
     "asynchronous write: called back",
     "asynchronous write: in flight at a crash",
     // Outcomes of other operations.
+    "batch larger than its share",
     "ingest or load that failed",
     "range deletes of a file",
     "merges of a file",
@@ -117,7 +118,7 @@ pub const NAMES: [&str; NAME_COUNT] = [
 ];
 
 /// How many there are.
-const NAME_COUNT: usize = 103;
+const NAME_COUNT: usize = 104;
 
 /// Counts by kind.
 #[derive(Clone, Copy, Debug)]

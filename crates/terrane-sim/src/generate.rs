@@ -91,6 +91,7 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
     let mut grouped = Rng::part(seed, 11);
     let mut kept = Rng::part(seed, 12);
     let mut in_flight = Rng::part(seed, 14);
+    let mut large = Rng::part(seed, 15);
     while (builder.ops.len() as u64) < operations {
         builder.add_op();
         // If edits are lost silently, no commit of the journal shows that they existed.
@@ -108,6 +109,10 @@ pub fn generate_in(seed: u64, operations: u64, climate: Climate) -> Script {
         }
         if in_flight.one_in(14) {
             let op = crate::tickets::draw(&mut in_flight, &builder.tables, builder.habit.keys);
+            builder.ops.push(op);
+        }
+        if large.one_in(800) {
+            let op = crate::large::draw(&mut large, &builder.tables, has_journal);
             builder.ops.push(op);
         }
         if kept.one_in(200) {

@@ -37,6 +37,7 @@ pub mod generate;
 mod heal;
 pub mod history;
 mod indexed;
+mod large;
 mod losses;
 pub mod metamorph;
 pub mod model;
