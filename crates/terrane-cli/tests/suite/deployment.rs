@@ -223,6 +223,45 @@ fn storage_that_does_not_answer_is_named_before_the_command_gives_up() {
     assert!(said.contains("in 3 s failed"), "{said}");
 }
 
+/// The storage takes connections and never says a word; nothing listens where the journal is.
+#[cfg(feature = "grpc")]
+#[test]
+fn doctor_tries_each_part_for_seconds_whichever_fail() {
+    let shell = Shell::new();
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let silent = format!("grpc://{}", silent.local_addr().unwrap());
+    let near = format!("file://{}", shell.path("bucket").display());
+    std::fs::create_dir(shell.path("bucket")).unwrap();
+    let refused = "grpc://127.0.0.1:9".to_owned();
+    let doctor = |journal: &str, storage: &str| {
+        shell.file(
+            "app.toml",
+            format!("[journal]\nin_bucket = true\nurl = \"{journal}\"\n[storage]\nurl = \"{storage}\"\n"),
+        );
+        let output = shell.run("doctor app.toml");
+        assert_eq!(output.status.code(), Some(6));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let has = |said: &str, part: &str, words: &str| {
+        let of_part =
+            |line: &&str| line.split_once(' ').is_some_and(|(_, rest)| rest.trim_start().starts_with(part));
+        let lines: Vec<_> = said.lines().filter(of_part).collect();
+        assert!(!lines.is_empty() && lines.iter().all(|line| line.contains(words)), "{part} {words}: {said}");
+    };
+    let said = doctor(&near, &silent);
+    has(&said, "storage", "no answer within 5 s");
+    has(&said, "manifest", "not tried: the storage has failed");
+    has(&said, "journal: one winner", "kept");
+    has(&said, "journal in a bucket", "no object yet");
+    has(&said, "a follower here", "not tried: the storage has failed");
+    let said = doctor(&refused, &near);
+    has(&said, "storage: one winner", "kept");
+    has(&said, "manifest", "no database yet");
+    has(&said, "journal in a bucket", "not tried: the bucket of the journal has failed");
+    has(&said, "a follower here", "not tried: the bucket of the journal has failed");
+    assert!(said.contains("in 3 s failed"), "{said}");
+}
+
 #[test]
 fn no_backup_is_restored_into_a_directory_named_like_a_deployment_file() {
     let shell = Shell::new();

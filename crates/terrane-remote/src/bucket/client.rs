@@ -56,6 +56,13 @@ impl ClientBucket {
         self
     }
 
+    /// The bucket with at most this time for a request.
+    #[cfg(feature = "s3")]
+    pub(super) fn limited(mut self, request_max: Duration) -> ClientBucket {
+        self.tasks.limit_requests(request_max);
+        self
+    }
+
     /// Starts a request on the runtime.
     fn begin<T: Send + 'static>(
         &self,
@@ -65,7 +72,7 @@ impl ClientBucket {
         request: impl Future<Output = Result<T>> + Send + 'static,
     ) -> Pending<T> {
         let (url, name) = (Arc::clone(&self.url), name.to_owned());
-        let limit = tasks::time_limit(bytes);
+        let limit = self.tasks.time_limit(bytes);
         self.tasks.begin(limit, move || tasks::late(what, &url, &name, limit), request)
     }
 

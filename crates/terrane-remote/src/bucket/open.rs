@@ -2,12 +2,33 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use terrane_base::env::Env;
 use terrane_base::{Error, Result};
 use terrane_device::{Disk, PosixDisk};
 
+use super::retry::ATTEMPTS_MIN;
 use super::{Bucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket};
+
+/// How long a caller waits for a bucket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience {
+    /// How long a request is repeated.
+    pub(crate) limits: RetryLimits,
+    /// Attempts that are made in any case.
+    pub(crate) attempts_min: u32,
+    /// The longest time of one attempt, whatever it moves.
+    pub(crate) request_max: Duration,
+}
+
+impl Default for Patience {
+    /// That of a database at work.
+    fn default() -> Self {
+        let limits = RetryLimits::default();
+        Patience { limits, attempts_min: ATTEMPTS_MIN, request_max: Duration::MAX }
+    }
+}
 
 /// Opens the bucket of an address, with repeated requests:
 /// * `s3://NAME`, with the feature `s3`; see there for the variables of the environment;
@@ -44,18 +65,33 @@ impl Default for BucketSettings {
 /// # Errors
 /// As [`open`].
 pub fn open_with(url: &str, env: &Env, settings: BucketSettings) -> Result<Arc<dyn Bucket>> {
+    let patience = Patience { limits: settings.limits, ..Patience::default() };
+    open_within(url, env, patience, settings.hedged_reads)
+}
+
+/// As [`open_with`], for a caller that waits for another time.
+///
+/// # Errors
+/// As [`open`].
+pub(crate) fn open_within(
+    url: &str,
+    env: &Env,
+    patience: Patience,
+    hedged_reads: bool,
+) -> Result<Arc<dyn Bucket>> {
     let inner: Arc<dyn Bucket> = match url.split_once(':') {
         Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
         Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
-        Some(("s3", _)) => s3(url, settings.hedged_reads)?,
-        Some(("grpc" | "grpcs", _)) => grpc(url, env)?,
+        Some(("s3", _)) => s3(url, patience.request_max, hedged_reads)?,
+        Some(("grpc" | "grpcs", _)) => grpc(url, env, patience.request_max)?,
         _ => {
             let message =
                 format!("address {url:?}: use s3://NAME, grpc://HOST:PORT, file:///DIRECTORY or memory:");
             return Err(Error::invalid(message));
         }
     };
-    Ok(Arc::new(RetryingBucket::new(inner, settings.limits, env.clone())))
+    let repeating = RetryingBucket::new(inner, patience.limits, env.clone());
+    Ok(Arc::new(repeating.with_attempts(patience.attempts_min)))
 }
 
 /// Returns true if the address is that of a directory which does not exist: opening would make it, and a
@@ -74,24 +110,24 @@ fn directory<'u>(url: &str, rest: &'u str) -> Result<&'u Path> {
 }
 
 #[cfg(feature = "s3")]
-fn s3(url: &str, hedges: bool) -> Result<Arc<dyn Bucket>> {
-    Ok(Arc::new(super::s3::open(url)?.with_hedged_reads(hedges)))
+fn s3(url: &str, request_max: Duration, hedges: bool) -> Result<Arc<dyn Bucket>> {
+    Ok(Arc::new(super::s3::open(url)?.limited(request_max).with_hedged_reads(hedges)))
 }
 
 #[cfg(not(feature = "s3"))]
-fn s3(url: &str, _: bool) -> Result<Arc<dyn Bucket>> {
+fn s3(url: &str, _: Duration, _: bool) -> Result<Arc<dyn Bucket>> {
     let message = format!("address {url:?}: this program was built without S3; build it with the feature s3");
     Err(Error::invalid(message))
 }
 
 #[cfg(feature = "grpc")]
-fn grpc(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
+fn grpc(url: &str, env: &Env, request_max: Duration) -> Result<Arc<dyn Bucket>> {
     let settings = crate::grpc::GrpcBucketSettings::of_environment()?;
-    Ok(Arc::new(crate::grpc::GrpcBucket::new(url, settings, env.clone())?))
+    Ok(Arc::new(crate::grpc::GrpcBucket::new(url, settings, env.clone())?.limited(request_max)))
 }
 
 #[cfg(not(feature = "grpc"))]
-fn grpc(url: &str, _: &Env) -> Result<Arc<dyn Bucket>> {
+fn grpc(url: &str, _: &Env, _: Duration) -> Result<Arc<dyn Bucket>> {
     let message =
         format!("address {url:?}: this program was built without gRPC; build it with the feature grpc");
     Err(Error::invalid(message))

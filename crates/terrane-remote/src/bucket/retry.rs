@@ -18,7 +18,7 @@ use super::{Bucket, Create, HedgeCounts, Listed, Pending, names};
 const COMPARED_BYTES_MAX: u64 = 1 << 20;
 
 /// Attempts that are made in any case: a request may be waited for long after it was begun.
-const ATTEMPTS_MIN: u32 = 4;
+pub(super) const ATTEMPTS_MIN: u32 = 4;
 
 /// How long a request is repeated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +50,7 @@ impl Default for RetryLimits {
 pub struct RetryingBucket {
     inner: Arc<dyn Bucket>,
     limits: RetryLimits,
+    attempts_min: u32,
     env: Env,
 }
 
@@ -57,7 +58,14 @@ impl RetryingBucket {
     /// Repeats the requests of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Bucket>, limits: RetryLimits, env: Env) -> Self {
-        RetryingBucket { inner, limits, env }
+        RetryingBucket { inner, limits, attempts_min: ATTEMPTS_MIN, env }
+    }
+
+    /// It, with another number of attempts that are made in any case.
+    #[must_use]
+    pub(super) fn with_attempts(self, attempts_min: u32) -> Self {
+        assert!(attempts_min > 0, "the first attempt is made in any case");
+        RetryingBucket { attempts_min, ..self }
     }
 
     /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes
@@ -76,9 +84,10 @@ impl RetryingBucket {
                 Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy) => error,
                 ended => return ended,
             };
-            let is_late = self.env.clock.now().saturating_sub(start) + pause > self.limits.deadline;
-            if is_late && attempts >= ATTEMPTS_MIN {
-                return Err(self.give_up(what, name, attempts, error));
+            let took = self.env.clock.now().saturating_sub(start);
+            let is_late = took + pause > self.limits.deadline;
+            if is_late && attempts >= self.attempts_min {
+                return Err(self.give_up(what, name, (attempts, took), error));
             }
             self.env.clock.sleep(self.jittered(pause));
             pause = (pause * 2).min(self.limits.pause_max);
@@ -94,11 +103,12 @@ impl RetryingBucket {
     }
 
     #[cold]
-    fn give_up(&self, what: &str, name: &str, attempts: u32, error: Error) -> Error {
+    fn give_up(&self, what: &str, name: &str, (attempts, took): (u32, Duration), error: Error) -> Error {
         let place = names::place(self.inner.url(), name);
-        let seconds = self.limits.deadline.as_secs();
+        let seconds = self.limits.deadline.max(took).as_secs();
+        let named = if attempts == 1 { "attempt" } else { "attempts" };
         let message = format!(
-            "cannot {what} {place}: {attempts} attempts in {seconds} s failed; see whether the object \
+            "cannot {what} {place}: {attempts} {named} in {seconds} s failed; see whether the object \
              store can be reached and has no trouble"
         );
         error.context(message)

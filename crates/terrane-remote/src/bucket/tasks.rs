@@ -21,7 +21,7 @@ const REQUEST_TIME_MAX: Duration = Duration::from_secs(20);
 /// Bytes for which a request has another second.
 const BYTES_PER_SECOND_MIN: u64 = 1 << 20;
 
-/// The time limit of a request that moves so many bytes.
+/// The time limit of a request that moves so many bytes, unless the bucket has a shorter one.
 pub(crate) fn time_limit(bytes: u64) -> Duration {
     REQUEST_TIME_MAX + Duration::from_secs(bytes / BYTES_PER_SECOND_MIN)
 }
@@ -38,6 +38,8 @@ pub(crate) fn late(what: &str, url: &str, name: &str, limit: Duration) -> Error 
 pub(crate) struct Tasks {
     /// `None` while it is dropped.
     runtime: Option<Runtime>,
+    /// The longest time of a request, whatever it moves.
+    request_max: Duration,
 }
 
 impl Tasks {
@@ -46,7 +48,19 @@ impl Tasks {
         let mut builder = Builder::new_multi_thread();
         let runtime = builder.worker_threads(THREADS).thread_name("terrane-bucket").enable_all().build();
         let runtime = runtime.map_err(|why| Error::io(format!("cannot start the threads of {url}"), why))?;
-        Ok(Tasks { runtime: Some(runtime) })
+        Ok(Tasks { runtime: Some(runtime), request_max: Duration::MAX })
+    }
+
+    /// Gives each request at most this time: for a caller that wants to know soon whether there is an answer.
+    #[cfg(any(feature = "grpc", feature = "s3"))]
+    pub(crate) fn limit_requests(&mut self, request_max: Duration) {
+        assert!(!request_max.is_zero(), "a request has time");
+        self.request_max = request_max;
+    }
+
+    /// The time limit of a request of this bucket that moves so many bytes.
+    pub(crate) fn time_limit(&self, bytes: u64) -> Duration {
+        time_limit(bytes).min(self.request_max)
     }
 
     pub(crate) fn runtime(&self) -> &Runtime {

@@ -11,9 +11,10 @@ use terrane_device::{Disk, PosixDisk};
 use terrane_format::manifest::JournalMark;
 use terrane_levels::{directory, journal_place};
 
-use super::journal::{bucket_of, journal_in_bucket};
-use super::{Deployment, follow};
-use crate::bucket::{self, RetryLimits, names, probe};
+use super::follow::{self, Buckets};
+use super::journal::journal_in_bucket;
+use super::{BucketJournal, Deployment};
+use crate::bucket::{self, Patience, RetryLimits, names, probe};
 use crate::jobs::JobTable;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
@@ -25,6 +26,12 @@ const LIMITS: RetryLimits = RetryLimits {
     pause_max: Duration::from_secs(1),
     deadline: Duration::from_secs(3),
 };
+/// The storage, as what depends on it names it.
+const STORAGE: &str = "the storage";
+/// For the checks, which move little.
+const REACHING: Patience = Patience { limits: LIMITS, attempts_min: 1, request_max: Duration::from_secs(5) };
+/// For what may be long, as lists: the bucket has answered before.
+const READING: Patience = Patience { request_max: Duration::MAX, ..REACHING };
 
 /// The outcome of trying one part.
 #[derive(Clone, Debug)]
@@ -40,6 +47,11 @@ impl Tried {
         Tried { part: part.into(), outcome }
     }
 
+    /// A part that cannot be looked at, because this other one has failed; it would take as long a time.
+    fn not(part: &str, failed: &str) -> Tried {
+        Tried::new(part, Err(Error::new(Kind::Io, format!("not tried: {failed} has failed"))))
+    }
+
     /// Returns true if what was asked gave no answer.
     fn has_failed(&self) -> bool {
         matches!(&self.outcome, Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy))
@@ -47,7 +59,8 @@ impl Tried {
 }
 
 impl Deployment {
-    /// Tries every part.
+    /// Tries every part, those behind one that fails as well; each within a few seconds, if it does not
+    /// answer.
     #[must_use]
     pub fn doctor(&self) -> Vec<Tried> {
         let env = Env::real();
@@ -55,35 +68,67 @@ impl Deployment {
         if let Some(cache) = &self.cache {
             tried.push(Tried::new("cache", tier::try_directory(&PosixDisk::new(), cache)));
         }
-        let bucket = match bucket::open_with(&self.url, &env, self.bucket_settings(LIMITS)) {
+        let storage = self.reach(&self.url, "storage", &env, &mut tried);
+        self.try_objects(storage.as_ref(), &env, &mut tried);
+        let journal = match &self.bucket_journal {
+            None => None,
+            Some(BucketJournal { url: Some(url), .. }) => {
+                let reached = self.reach(url, "journal", &env, &mut tried);
+                Some((reached, "the bucket of the journal"))
+            }
+            Some(BucketJournal { url: None, .. }) => Some((storage.clone(), STORAGE)),
+        };
+        let mut missing = storage.is_none().then_some(STORAGE);
+        if let Some((bucket, name)) = &journal {
+            let part = "journal in a bucket";
+            tried.push(match bucket {
+                Some(bucket) => Tried::new(part, self.tell_chain(bucket)),
+                None => Tried::not(part, name),
+            });
+            missing = missing.or(bucket.is_none().then_some(*name));
+        }
+        let part = "a follower here";
+        tried.push(match (storage, missing) {
+            (Some(storage), None) => {
+                let buckets = Buckets { storage, journal: journal.and_then(|(bucket, _)| bucket) };
+                Tried::new(part, follow::tell(self, buckets, &env))
+            }
+            (_, missing) => Tried::not(part, missing.unwrap_or(STORAGE)),
+        });
+        tried
+    }
+
+    /// Tries a bucket; returns it if it answers.
+    fn reach(&self, url: &str, part: &str, env: &Env, tried: &mut Vec<Tried>) -> Option<Arc<dyn Bucket>> {
+        let bucket = match bucket::open_within(url, env, REACHING, false) {
             Ok(bucket) => bucket,
             Err(error) => {
-                tried.push(Tried::new("storage", Err(error)));
-                return tried;
+                tried.push(Tried::new(part, Err(error)));
+                return None;
             }
         };
-        let probed = self.try_bucket(&*bucket, "storage", &env);
+        let probed = self.try_bucket(&*bucket, part, env);
+        assert!(!probed.is_empty(), "each check has an outcome, or all of them have one");
         let is_out_of_reach = probed.iter().any(Tried::has_failed);
         tried.extend(probed);
-        if is_out_of_reach {
-            // Each would fail in the same way, after as long a time.
-            let why = || Error::new(Kind::Io, "not tried: the storage has failed");
-            let workers = self.compaction.as_ref().map(|_| "workers");
-            let parts = ["manifest", "data"].into_iter().chain(workers).chain(["a follower here"]);
-            tried.extend(parts.map(|part| Tried::new(part, Err(why()))));
-            return tried;
-        }
-        let folder = ManifestFolder::new(bucket.clone(), &self.prefix);
+        (!is_out_of_reach).then(|| bucket::open_within(url, env, READING, false).ok()).flatten()
+    }
+
+    /// Tries what lies in the storage.
+    fn try_objects(&self, storage: Option<&Arc<dyn Bucket>>, env: &Env, tried: &mut Vec<Tried>) {
+        let workers = self.compaction.as_ref().map(|_| "workers");
+        let Some(storage) = storage else {
+            let parts = ["manifest", "data"].into_iter().chain(workers);
+            return tried.extend(parts.map(|part| Tried::not(part, STORAGE)));
+        };
+        let folder = ManifestFolder::new(storage.clone(), &self.prefix);
         let told = folder.and_then(|folder| self.tell_manifest(&folder));
         tried.push(Tried::new("manifest", told));
-        tried.push(Tried::new("data", self.tell_data(&*bucket)));
-        if self.compaction.is_some() {
-            let told = JobTable::new(bucket.clone(), &self.prefix, env.random.clone());
-            tried.push(Tried::new("workers", told.and_then(|table| tell_workers(&table))));
+        tried.push(Tried::new("data", self.tell_data(&**storage)));
+        if let Some(part) = workers {
+            let told = JobTable::new(storage.clone(), &self.prefix, env.random.clone());
+            tried.push(Tried::new(part, told.and_then(|table| tell_workers(&table))));
         }
-        tried.extend(self.try_bucket_journal(&bucket, &env));
-        tried.push(Tried::new("a follower here", follow::tell(self, bucket, &env)));
-        tried
     }
 
     fn try_bucket(&self, bucket: &dyn Bucket, part: &str, env: &Env) -> Vec<Tried> {
@@ -144,17 +189,10 @@ impl Deployment {
         })
     }
 
-    /// Tries the journal in a bucket, if there is one.
-    fn try_bucket_journal(&self, storage: &Arc<dyn Bucket>, env: &Env) -> Vec<Tried> {
-        let Some(journal) = &self.bucket_journal else { return Vec::new() };
-        let bucket = match bucket_of(journal, storage, env) {
-            Ok(bucket) => bucket,
-            Err(error) => return vec![Tried::new("journal in a bucket", Err(error))],
-        };
-        let mut tried =
-            if journal.url.is_some() { self.try_bucket(&*bucket, "journal", env) } else { Vec::new() };
-        let chain = JournalFolder::new(bucket, &self.prefix).and_then(|folder| folder.chain());
-        let told = chain.map(|chain| match chain.last {
+    /// Which objects the journal in a bucket has.
+    fn tell_chain(&self, bucket: &Arc<dyn Bucket>) -> Result<String> {
+        let chain = JournalFolder::new(bucket.clone(), &self.prefix).and_then(|folder| folder.chain())?;
+        Ok(match &chain.last {
             None => "no object yet".to_owned(),
             Some((last, _)) => format!(
                 "{} objects are needed, {} bytes, the last one {} by the writer of epoch {}",
@@ -163,9 +201,7 @@ impl Deployment {
                 last.number,
                 last.epoch
             ),
-        });
-        tried.push(Tried::new("journal in a bucket", told));
-        tried
+        })
     }
 
     fn tell_data(&self, bucket: &dyn Bucket) -> Result<String> {

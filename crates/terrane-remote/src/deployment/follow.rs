@@ -92,9 +92,18 @@ impl Deployment {
         env: Env,
     ) -> Result<Follower> {
         let options = self.options_over(options)?;
-        let followed = FollowedDeployment::open(self, bucket, self.open_tier(&env)?, &env)?;
+        let journal = self.bucket_journal.as_ref().map(|journal| bucket_of(journal, &bucket, &env));
+        let buckets = Buckets { journal: journal.transpose()?, storage: bucket };
+        let followed = FollowedDeployment::open(self, buckets, self.open_tier(&env)?, &env)?;
         Follower::open_elsewhere(Arc::new(followed), &options, functions, env)
     }
+}
+
+/// The open buckets of a database.
+pub(super) struct Buckets {
+    pub(super) storage: Arc<dyn Bucket>,
+    /// That of the journal, if the deployment has it in a bucket.
+    pub(super) journal: Option<Arc<dyn Bucket>>,
 }
 
 /// A database of a bucket that is followed.
@@ -135,19 +144,18 @@ enum Shown {
 impl FollowedDeployment {
     fn open(
         deployment: &Deployment,
-        bucket: Arc<dyn Bucket>,
+        buckets: Buckets,
         tier: Option<Arc<Tier>>,
         env: &Env,
     ) -> Result<FollowedDeployment> {
+        debug_assert_eq!(buckets.journal.is_some(), deployment.bucket_journal.is_some(), "as the file says");
+        let Buckets { storage, journal } = buckets;
         let (prefix, settings) = (&deployment.prefix, deployment.settings);
-        let address = names::place(bucket.url(), prefix);
-        let journals = match &deployment.bucket_journal {
-            Some(journal) => Some(JournalFolder::new(bucket_of(journal, &bucket, env)?, prefix)?),
-            None => None,
-        };
-        let folder = ManifestFolder::new(bucket.clone(), prefix)?;
+        let address = names::place(storage.url(), prefix);
+        let journals = journal.map(|bucket| JournalFolder::new(bucket, prefix)).transpose()?;
+        let folder = ManifestFolder::new(storage.clone(), prefix)?;
         let manifest = ManifestTail::begin(folder)?.ok_or_else(|| deployment.no_database())?;
-        let store = Arc::new(FollowedStore::open(bucket, prefix, settings, tier, env.clone())?);
+        let store = Arc::new(FollowedStore::open(storage, prefix, settings, tier, env.clone())?);
         let tails = Mutex::new(Tails { manifest, journal: None, count: 1 });
         let deployment = deployment.clone();
         Ok(FollowedDeployment { deployment, address, env: env.clone(), journals, store, tails })
@@ -243,13 +251,13 @@ impl FollowedDeployment {
 }
 
 /// Describes the state that a follower would have if it began now; changes nothing.
-pub(super) fn tell(deployment: &Deployment, bucket: Arc<dyn Bucket>, env: &Env) -> Result<String> {
-    let folder = ManifestFolder::new(bucket.clone(), &deployment.prefix)?;
+pub(super) fn tell(deployment: &Deployment, buckets: Buckets, env: &Env) -> Result<String> {
+    let folder = ManifestFolder::new(buckets.storage.clone(), &deployment.prefix)?;
     if folder.read()?.is_none_or(|found| found.state.is_none()) {
         return Ok("there is no database to follow yet".to_owned());
     }
     // Without the cache, whose opening would make its files.
-    let followed = FollowedDeployment::open(deployment, bucket, None, env)?;
+    let followed = FollowedDeployment::open(deployment, buckets, None, env)?;
     let mut tails = followed.tails.lock();
     Ok(match followed.look(&mut tails)? {
         Shown::Objects => "has what is in the journal's objects: every synced commit".to_owned(),

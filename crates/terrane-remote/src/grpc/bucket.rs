@@ -91,6 +91,12 @@ impl GrpcBucket {
         Ok(GrpcBucket { client: Arc::new(client), creations: Creations::default(), tasks })
     }
 
+    /// The bucket with at most this time for a call.
+    pub(crate) fn limited(mut self, request_max: Duration) -> GrpcBucket {
+        self.tasks.limit_requests(request_max);
+        self
+    }
+
     /// Starts a call that moves about so many bytes.
     fn begin<T: Send + 'static, F: Future<Output = Result<T>> + Send + 'static>(
         &self,
@@ -99,7 +105,7 @@ impl GrpcBucket {
         bytes: u64,
         call: impl FnOnce(Arc<Client>, Call) -> F,
     ) -> Pending<T> {
-        let limit = tasks::time_limit(bytes.min(TIMED_BYTES_MAX));
+        let limit = self.tasks.time_limit(bytes.min(TIMED_BYTES_MAX));
         let call = call(Arc::clone(&self.client), Call { what, name: name.to_owned(), limit });
         let (client, name) = (Arc::clone(&self.client), name.to_owned());
         self.tasks.begin(limit, move || tasks::late(what, &client.url, &name, limit), call)
