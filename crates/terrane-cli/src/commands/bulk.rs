@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
-use terrane::{ExtentInfo, IngestOptions, inspect_extent_file};
+use terrane::{ExtentInfo, IngestOptions, Kind, inspect_extent_file};
 use terrane_format::external;
 
 use super::consent;
-use super::store::{Access, bounds, check_range, close, end, open_table, start};
+use super::store::{Access, NewDatabase, bounds, check_range, close, end, open_table, start};
 use crate::arguments::{Engine, bulk};
 use crate::exit::{Code, Failure};
 use crate::files;
@@ -23,7 +23,15 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     for file in &command.files {
         require_external(file)?;
     }
-    let (db, table) = open_table(engine, &command.place, Access::Create)?;
+    let new = NewDatabase::at(engine, &command.place.database)?;
+    let (db, table) = match open_table(engine, &command.place, Access::Create) {
+        Err(failure) => {
+            // The table may be missing in a database that this command has made.
+            new.remove();
+            return Err(failure);
+        }
+        opened => opened?,
+    };
     let options = IngestOptions {
         copy: command.copy,
         remove: command.remove,
@@ -35,8 +43,19 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     let total = command.files.iter().map(|file| files::bytes(file)).sum();
     let (into, before) = (command.place.database.clone(), files::tree_bytes(&command.place.database));
     let amount = move || (files::tree_bytes(&into).saturating_sub(before).min(total), Some(total));
-    let ingested = ticking("ingest", amount, || db.ingest(&files, options))??;
+    let ingested = ticking("ingest", amount, || db.ingest(&files, options))?;
     drop(stopping);
+    let ingested = match ingested {
+        // Of a poisoned database it is not known what is in.
+        Err(error) if error.kind() != Kind::Poisoned => {
+            let is_closed = close(engine, db).is_ok();
+            if is_closed {
+                new.remove();
+            }
+            return Err(error.into());
+        }
+        ingested => ingested?,
+    };
     writeln!(
         out,
         "{} entries and {} range deletes in {} extents came in at {}: {} files linked, {} copied",

@@ -7,7 +7,7 @@ use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use terrane::{Batch, Db, Durability, Kind, Table};
+use terrane::{Batch, Db, Durability, Error, Kind, Table};
 use terrane_base::key::{check_key, check_value};
 
 use super::position::{self, Earlier, Progress};
@@ -153,7 +153,11 @@ impl<'d> Importer<'d> {
             };
             match step {
                 Step::Row => self.add(&row)?,
-                Step::Table(name, options) => self.make_table(name, &options)?,
+                Step::Table(name, options) => {
+                    if let Err(failure) = self.make_table(name, &options) {
+                        return Err(self.ended_by(failure));
+                    }
+                }
                 Step::Bad(bad) => self.bad(&bad)?,
                 Step::End => return self.commit(true),
             }
@@ -194,16 +198,18 @@ impl<'d> Importer<'d> {
         }
         let table = match &row.table {
             None => self.table.clone(),
-            Some(name) => self.named(name)?,
+            Some(name) => match self.named(name) {
+                Ok(table) => table,
+                Err(failure) => return Err(self.ended_by(failure)),
+            },
         };
         match self.pending.batch.put(&table, &row.key, &row.value) {
             Ok(()) => {}
-            // The table's merge operator takes no such value.
-            Err(error) if error.kind() == Kind::Invalid => {
+            Err(error) if is_of_row(&error, &table, row) => {
                 let line = self.records.position().line;
                 return self.bad(&BadRow { line, reason: error.message().to_owned() });
             }
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(self.ended_by(error.into())),
         }
         let pending = &mut self.pending;
         if self.counts_replaced {
@@ -212,12 +218,26 @@ impl<'d> Importer<'d> {
                 Err(error) if error.kind() == Kind::Invalid => Ok(true),
                 found => found,
             };
-            let is_new = pending.keys.insert((table.number(), row.key.clone())) && !is_there()?;
-            pending.replaced += u64::from(!is_new);
+            let is_first = pending.keys.insert((table.number(), row.key.clone()));
+            match if is_first { is_there() } else { Ok(true) } {
+                Ok(is_replaced) => pending.replaced += u64::from(is_replaced),
+                Err(error) => return Err(self.ended_by(error.into())),
+            }
         }
         pending.records += 1;
         pending.position = Some(self.records.position());
         Ok(())
+    }
+
+    /// The error that ends an import which skips bad records, too, because it is not one of the record. What
+    /// stands before its line is committed.
+    fn ended_by(&mut self, mut failure: Failure) -> Failure {
+        let line = self.records.position().line;
+        if let Err(worse) = self.commit(false) {
+            return worse;
+        }
+        failure.message = format!("{} line {line}: {}", self.name, failure.message);
+        failure
     }
 
     /// The table that the input names.
@@ -285,6 +305,14 @@ impl<'d> Importer<'d> {
         self.meter.show(self.read.load(Ordering::Relaxed), Some(records));
         Ok(())
     }
+}
+
+/// Returns true if a put was refused for its key or value, as by the limits or by the table's merge operator.
+/// A batch that holds nothing else refuses it, too; what is wrong with the database or the batch does not show
+/// there.
+fn is_of_row(error: &Error, table: &Table, row: &Row) -> bool {
+    error.kind() == Kind::Invalid
+        && matches!(Batch::new().put(table, &row.key, &row.value), Err(alone) if alone.kind() == Kind::Invalid)
 }
 
 fn refuse_positions(table: &str) -> Result<(), Failure> {

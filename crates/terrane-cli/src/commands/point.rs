@@ -41,8 +41,10 @@ pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result
             text::write_alone(command.format, "value", value, &mut shown)
         }
     }
-    // A person sees a prompt after it; a program gets the bytes and nothing else.
-    if command.format == Format::Raw && std::io::stdout().is_terminal() {
+    // A person sees a prompt after it; a program gets the bytes and nothing else. A shell ends the line
+    // itself: it may print into a file. In the place of a number stands a line, as a number is one.
+    let is_shown = engine.opened.is_none() && std::io::stdout().is_terminal();
+    if command.number || command.format == Format::Raw && is_shown {
         shown.push(b'\n');
     }
     Ok(out.write_all(&shown)?)

@@ -8,7 +8,11 @@ use super::deployment::{self, Target};
 use super::functions;
 use crate::arguments::{Engine, Range, TableArgs};
 use crate::exit::{Code, Failure};
+use crate::files;
 use crate::text::{self, key_argument};
+
+/// The file of a database by which a process has it for itself.
+const LOCK: &str = "LOCK";
 
 /// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,6 +174,40 @@ pub(super) fn open_table(engine: &Engine, place: &TableArgs, access: Access) -> 
     let table = db.table(&place.table)?;
     functions::check_order(&table)?;
     Ok((db, table))
+}
+
+/// The directory of a database that a command makes if it is missing, and removes if it then adds nothing.
+pub(super) struct NewDatabase<'p> {
+    path: &'p Path,
+    /// What was there before; none for a database, or for a place that is not a directory of this machine.
+    before: Option<Before>,
+}
+
+/// What was at the place of a new database.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Before {
+    Nothing,
+    EmptyDirectory,
+}
+
+impl<'p> NewDatabase<'p> {
+    /// Looks at `path` before the database is opened.
+    pub(super) fn at(engine: &Engine, path: &'p Path) -> Result<NewDatabase<'p>, Failure> {
+        let is_directory = engine.opened.is_none() && matches!(deployment::target(path)?, Target::Directory);
+        let before = match files::kind(path) {
+            Ok(None) if is_directory => Some(Before::Nothing),
+            Ok(Some(files::Occupied::Empty)) if is_directory => Some(Before::EmptyDirectory),
+            _ => None,
+        };
+        Ok(NewDatabase { path, before })
+    }
+
+    /// Removes the database that the command has made, which holds nothing and is closed.
+    pub(super) fn remove(self) {
+        let Some(before) = self.before else { return };
+        // The error of the command is the one to act on; what is left is an empty database.
+        let _ = files::remove_database(self.path, LOCK, before == Before::EmptyDirectory);
+    }
 }
 
 /// The table `name` with these options; made if it is missing.

@@ -151,9 +151,10 @@ fn a_shell_prints_in_the_format_of_its_mode() {
 fn a_shell_prints_into_a_file_until_the_next_output() {
     let shell = Shell::new();
     shell.ok("put db a 1");
-    let input = ".output rows.txt\nget a\nscan\n.output\ncount\n";
-    assert_eq!(shell_says(&shell, "shell db", input), (Some(0), "1\n".to_owned(), String::new()));
-    assert_eq!(std::fs::read_to_string(shell.path("rows.txt")).unwrap(), "1\na\t1\n");
+    let input = ".output rows.txt\nscan\n.output value\nget a\n.output\nget a\ncount\n";
+    assert_eq!(shell_says(&shell, "shell db", input), (Some(0), "1\n1\n".to_owned(), String::new()));
+    assert_eq!(std::fs::read_to_string(shell.path("rows.txt")).unwrap(), "a\t1\n");
+    assert_eq!(std::fs::read(shell.path("value")).unwrap(), b"1", "the bytes of the value and no line break");
     shell.ok("put db -- --format 2");
     let (code, said, error) = shell_says(&shell, "shell db", ".mode hex\nget -- --format\n");
     assert_eq!((code, said.as_str()), (Some(0), "32\n"), "what stands behind -- is a key: {error}");
@@ -177,7 +178,7 @@ fn a_shell_reads_commands_from_a_file() {
         shell_says(&shell, "shell db --create", ".read first.txt\nget b\n.output\ncount\n");
     assert_eq!((code, said.as_str()), (Some(0), "3\n"), "{error}");
     let seen = std::fs::read_to_string(shell.path("seen.txt")).unwrap();
-    assert_eq!(seen, "a\t1\nb\t2\nc\t3\n2\n", "a file may say where commands print");
+    assert_eq!(seen, "a\t1\nb\t2\nc\t3\n2", "a file may say where commands print");
 
     shell.file("wrong.txt", "put d 4\nget none\nput e 5\n");
     let (code, _, error) = shell_says(&shell, "shell db", "count\n.read wrong.txt\n");

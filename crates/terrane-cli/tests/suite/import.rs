@@ -74,6 +74,36 @@ fn an_import_stops_at_a_bad_line_or_skips_it() {
 }
 
 #[test]
+fn an_import_that_skips_bad_rows_ends_at_a_table_that_cannot_be_made() {
+    let shell = Shell::new();
+    let row =
+        |key: &str, table: &str| format!("{{\"key\":\"{key}\",\"value\":\"v\",\"table\":\"{table}\"}}\n");
+    let (long, at) = ("t".repeat(300), "p.jsonl line 3: ");
+    shell.file(
+        "p.jsonl",
+        [row("a", "default"), "oops\n".to_owned(), row("b", &long), row("c", "default")].concat(),
+    );
+    shell.fails("import db p.jsonl", 2, &["p.jsonl line 2", "--skip-bad"]);
+    let output = shell.run("import db p.jsonl --skip-bad");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains(at) && said.contains("table name"), "{said}");
+    // What stands before it is in.
+    assert_eq!(shell.ok("scan db"), "a\tv\n");
+    shell.file(
+        "p.jsonl",
+        [row("a", "default"), "oops\n".to_owned(), row("b", "t"), row("c", "default")].concat(),
+    );
+    shell.ok("import db p.jsonl --skip-bad --restart");
+    assert_eq!(shell.ok("scan db"), "a\tv\nc\tv\n");
+    let options = "{\"table\":\"new\",\"options\":{\"no_such_option\":\"1\"}}\n";
+    shell.file("o.jsonl", [row("d", "default"), options.to_owned()].concat());
+    let output = shell.run("import db o.jsonl --skip-bad");
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(output.status.code() == Some(2) && said.contains("o.jsonl line 2: "), "{said}");
+    assert_eq!(shell.ok("get db d"), "v");
+}
+
+#[test]
 fn a_complete_import_is_not_repeated_and_a_changed_input_is_refused() {
     let shell = Shell::new();
     shell.file("p.jsonl", people(5));

@@ -21,7 +21,11 @@ pub struct ExternalFile {
 
 /// The extents of one file as a read-only store.
 #[derive(Debug)]
-struct FileExtents(Arc<dyn File>);
+struct FileExtents {
+    file: Arc<dyn File>,
+    /// An extent that was read as a whole, so that its parts are not read again.
+    held: Option<(ExtentId, Vec<u8>)>,
+}
 
 impl ExternalFile {
     /// Opens the file and reads its contents.
@@ -52,7 +56,7 @@ impl ExternalFile {
         let contents =
             Contents::decode_ordered(&contents, trailer.contents_at, SLOT_BYTES as u64, &comparator)
                 .map_err(|error| at_file(error, trailer.contents_at))?;
-        Ok(ExternalFile { path: path.to_owned(), contents, extents: FileExtents(file) })
+        Ok(ExternalFile { path: path.to_owned(), contents, extents: FileExtents { file, held: None } })
     }
 
     /// The path of the file.
@@ -112,11 +116,32 @@ impl ExternalFile {
         self.extents.read(meta.id, 0, &mut bytes)?;
         Ok(bytes)
     }
+
+    /// The bytes of one of its extents, with all the checks of [`ExternalFile::verify`]; reads them once.
+    ///
+    /// # Errors
+    /// `Corrupt`, naming the file and the offset; `Io`.
+    pub fn read_verified(&self, meta: &ExtentMeta) -> Result<Vec<u8>> {
+        let held = Some((meta.id, self.read(meta)?));
+        let extent = FileExtents { file: self.extents.file.clone(), held };
+        if let Some(error) = verify_extent(meta, &extent).into_iter().next() {
+            return Err(error);
+        }
+        let (_, bytes) = extent.held.expect("it was put there");
+        assert_eq!(bytes.len(), meta.bytes as usize, "all of it was checked");
+        Ok(bytes)
+    }
 }
 
 impl FileExtents {
+    /// Bytes of the extent that is held, if these are some of them.
+    fn held(&self, id: ExtentId, offset: u32, len: usize) -> Option<&[u8]> {
+        let (_, bytes) = self.held.as_ref().filter(|(held, _)| *held == id)?;
+        bytes.get(offset as usize..)?.get(..len)
+    }
+
     fn refuse<T>(&self) -> Result<T> {
-        Err(Error::invalid(format!("{}: an external file cannot be written to", self.0.path().display())))
+        Err(Error::invalid(format!("{}: an external file cannot be written to", self.file.path().display())))
     }
 }
 
@@ -134,11 +159,17 @@ impl Store for FileExtents {
     }
 
     fn read(&self, id: ExtentId, offset: u32, buf: &mut [u8]) -> Result<()> {
-        self.0.read_at(self.place(id, offset).1, buf)
+        match self.held(id, offset, buf.len()) {
+            Some(held) => {
+                buf.copy_from_slice(held);
+                Ok(())
+            }
+            None => self.file.read_at(self.place(id, offset).1, buf),
+        }
     }
 
     fn prefetch(&self, id: ExtentId, offset: u32, len: u32) {
-        self.0.prefetch(self.place(id, offset).1, u64::from(len));
+        self.file.prefetch(self.place(id, offset).1, u64::from(len));
     }
 
     fn free(&self, _id: ExtentId, _slots: u32) -> Result<()> {
@@ -163,6 +194,6 @@ impl Store for FileExtents {
 
     fn place(&self, id: ExtentId, offset: u32) -> (String, u64) {
         let at = u64::from(id.slot) * SLOT_BYTES as u64 + u64::from(offset);
-        (self.0.path().display().to_string(), at)
+        (self.file.path().display().to_string(), at)
     }
 }

@@ -13,7 +13,7 @@ mod output;
 mod own;
 mod words;
 
-use std::io::Write;
+use std::io::{IsTerminal as _, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -25,7 +25,7 @@ use terrane_base::env::Env;
 use self::lines::{Input, Line};
 use self::output::Output;
 use super::store::{Access, open};
-use crate::arguments::{self, Arguments, Engine};
+use crate::arguments::{self, Arguments, Command, Engine};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::signals::{forget_signals, stop_on_signals};
@@ -182,18 +182,18 @@ impl Shell {
         debug_assert!(self.files == 0 || self.engine.opened.is_some(), "a file is read for an open database");
         match self.output.take() {
             Some(mut output) if !changes_output => {
-                let done = output.take(|file| self.take(words, file));
+                let done = output.take(|file| self.take(words, file, Place::File));
                 self.output = Some(output);
                 done
             }
             output => {
                 self.output = output;
-                self.take(words, out)
+                self.take(words, out, Place::Screen)
             }
         }
     }
 
-    fn take(&mut self, words: &[String], out: &mut dyn Write) -> Result<Next, Failure> {
+    fn take(&mut self, words: &[String], out: &mut dyn Write, place: Place) -> Result<Next, Failure> {
         let Some(name) = words.first() else { return Ok(Next::Line) };
         if name.starts_with('.') || matches!(name.as_str(), "help" | "quit" | "exit") {
             return self.take_own(name.trim_start_matches('.'), &words[1..], out);
@@ -239,22 +239,25 @@ impl Shell {
         }
         arguments.engine = self.engine.clone();
         super::run(&arguments, out)?;
-        if name == "get" {
-            // A value has no end of line, unless it is shown on a terminal.
-            self.end_line(words, out)?;
+        let is_raw =
+            matches!(&arguments.command, Command::Get(get) if get.format == Format::Raw && !get.number);
+        // Into a file go the bytes of the value alone; whoever reads the screen, or what a pipe has in its
+        // place, sees the next line below it.
+        let ends_line = !has_format(words) || std::io::stdout().is_terminal();
+        if is_raw && place == Place::Screen && ends_line {
+            writeln!(out)?;
         }
         Ok(Next::Line)
     }
+}
 
-    /// Ends the line of a value that is printed as it is.
-    fn end_line(&self, words: &[String], out: &mut dyn Write) -> Result<(), Failure> {
-        use std::io::IsTerminal as _;
-        let is_raw = self.format.is_none_or(|format| format == Format::Raw);
-        if is_raw && !has_format(words) && !std::io::stdout().is_terminal() {
-            writeln!(out)?;
-        }
-        Ok(())
-    }
+/// Where the commands of a line print.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Standard output.
+    Screen,
+    /// The file of `.output`.
+    File,
 }
 
 /// Returns true if a command says how it prints.

@@ -32,9 +32,9 @@ pub struct IngestOptions {
     pub copy: bool,
     /// Remove the files once they are in; [`Ingested::files_left`] counts those that cannot be removed.
     pub remove: bool,
-    /// Read all files first, and verify every checksum and the metas of the extents; true by default. Without
-    /// it the file is trusted, and a block is verified when it is read: for files that the program itself
-    /// wrote.
+    /// Verify every checksum and the metas of the extents of all files, before anything comes in; true by
+    /// default. The files are read for it, or, with `copy`, verified while they are copied. Without it the
+    /// file is trusted, and a block is verified when it is read: for files that the program itself wrote.
     pub verify: bool,
     /// How long to wait for transactions and writes that have locks on keys within the files.
     pub lock_timeout: Duration,
@@ -95,7 +95,9 @@ impl WritePath {
             let opened = ExternalFile::open_ordered(&**self.disk(), &file.path, &self.functions.orders)?;
             check_purpose(&opened, &file.table)?;
             check_slots(&opened)?;
+            // What is copied is verified then, and read once.
             if options.verify
+                && !options.copy
                 && let Some(error) = opened.verify().into_iter().next()
             {
                 return Err(error);
@@ -138,7 +140,8 @@ impl WritePath {
         let copied = [(&contents.extents, false), (&contents.deletes, true)].into_iter().try_for_each(
             |(found, are_deletes)| {
                 found.iter().try_for_each(|meta| {
-                    let copied = self.copy_extent(opened, meta)?;
+                    let verifies = options.verify && options.copy;
+                    let copied = self.copy_extent(opened, meta, verifies)?;
                     ingested.bytes_copied += u64::from(copied.bytes);
                     if are_deletes {
                         arrival.deletes.push(copied)
@@ -161,8 +164,9 @@ impl WritePath {
         &self,
         opened: &ExternalFile,
         meta: &terrane_format::extent::ExtentMeta,
+        verifies: bool,
     ) -> Result<terrane_format::extent::ExtentMeta> {
-        let bytes = opened.read(meta)?;
+        let bytes = if verifies { opened.read_verified(meta)? } else { opened.read(meta)? };
         debug_assert!(bytes.len() <= meta.slots as usize * SLOT_BYTES, "an extent has room in its slots");
         let mut copied = meta.clone();
         copied.id = self.store.allocate(meta.slots)?;

@@ -63,17 +63,37 @@ fn damage_is_found() {
         std::fs::write(&path, &damaged).unwrap();
         let error = inspect_extent_file(&path, true).expect_err("a flipped bit is found");
         assert_eq!(error.kind(), Kind::Corrupt, "byte {at}: {error}");
-        let how = IngestOptions { verify: true, ..IngestOptions::default() };
-        refused += u32::from(db.ingest(&[(table, &path)], how).is_err());
-        found += 1;
+        for copy in [false, true] {
+            let how = IngestOptions { copy, verify: true, ..IngestOptions::default() };
+            refused += u32::from(db.ingest(&[(table, &path)], how).is_err());
+            found += 1;
+        }
         std::fs::remove_file(&path).unwrap();
     }
-    assert!(found > 50 && refused == found);
+    assert!(found > 100 && refused == found);
     for len in [0, 10, bytes.len() / 2, bytes.len() - 1] {
         std::fs::write(place.path.join("cut"), &bytes[..len]).unwrap();
         assert_eq!(inspect_extent_file(place.path.join("cut"), false).unwrap_err().kind(), Kind::Corrupt);
     }
     assert_eq!((table.iter().count(), db.shape().store_live_bytes), (0, 0));
+}
+
+#[test]
+fn a_copy_is_verified_by_the_one_reading_that_it_takes() {
+    let place = Fixture::new();
+    let (db, table) = (&place.db, place.db.default_table());
+    let files = [place.file("a", 0..2000, b'a'), place.file("b", 2000..4000, b'b')];
+    let files: Vec<_> = files.iter().map(|file| (table, file)).collect();
+    let read = || db.stats().device_user_bytes_read;
+    let before = read();
+    let how = IngestOptions { copy: true, verify: true, ..IngestOptions::default() };
+    let copied = db.ingest(&files, how).unwrap().bytes_copied;
+    let read = read() - before;
+    assert!(
+        copied > 100_000 && (copied..copied * 3 / 2).contains(&read),
+        "{copied} bytes were copied, and {read} read"
+    );
+    assert_eq!(table.iter().count(), 4000);
 }
 
 /// Blocks of what came in may be copied as they are stored only with the number that they have there.
