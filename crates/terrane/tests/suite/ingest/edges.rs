@@ -78,24 +78,6 @@ fn damage_is_found() {
     assert_eq!((table.iter().count(), db.shape().store_live_bytes), (0, 0));
 }
 
-#[test]
-fn a_copy_is_verified_by_the_one_reading_that_it_takes() {
-    let place = Fixture::new();
-    let (db, table) = (&place.db, place.db.default_table());
-    let files = [place.file("a", 0..2000, b'a'), place.file("b", 2000..4000, b'b')];
-    let files: Vec<_> = files.iter().map(|file| (table, file)).collect();
-    let read = || db.stats().device_user_bytes_read;
-    let before = read();
-    let how = IngestOptions { copy: true, verify: true, ..IngestOptions::default() };
-    let copied = db.ingest(&files, how).unwrap().bytes_copied;
-    let read = read() - before;
-    assert!(
-        copied > 100_000 && (copied..copied * 3 / 2).contains(&read),
-        "{copied} bytes were copied, and {read} read"
-    );
-    assert_eq!(table.iter().count(), 4000);
-}
-
 /// Blocks of what came in may be copied as they are stored only with the number that they have there.
 #[test]
 fn merged_blocks_keep_the_number_of_their_commit() {
