@@ -93,8 +93,22 @@ impl Db {
         functions: impl Into<Functions>,
         parts: &dyn terrane_engine::Parts,
     ) -> Result<Db> {
-        let disk = Arc::new(PosixDisk::new());
-        let request = OpenRequest { disk, dir: dir.as_ref(), options, env, functions: with_own(functions) };
+        Db::open_elsewhere_on((Arc::new(PosixDisk::new()), dir.as_ref()), options, env, functions, parts)
+    }
+
+    /// [`Db::open_elsewhere`], with its journal in a directory of a device. `terrane-remote` calls this.
+    ///
+    /// # Errors
+    /// As there.
+    #[doc(hidden)]
+    pub fn open_elsewhere_on(
+        (disk, dir): (Arc<dyn Disk>, &Path),
+        options: &Options,
+        env: Env,
+        functions: impl Into<Functions>,
+        parts: &dyn terrane_engine::Parts,
+    ) -> Result<Db> {
+        let request = OpenRequest { disk, dir, options, env, functions: with_own(functions) };
         let engine = Engine::open_elsewhere_on(request, parts)?;
         Ok(Db::from_engine(engine))
     }

@@ -52,10 +52,11 @@ impl<'w> Way<'w> {
         }
     }
 
-    /// The last commit that is shown, for a reader of an earlier moment.
+    /// The last commit that is shown, for an earlier moment.
     pub(crate) fn until(self) -> Option<SeqNo> {
         match self {
             Way::Reading(parts) => parts.until,
+            Way::Elsewhere(parts) => parts.until(),
             _ => None,
         }
     }

@@ -39,6 +39,12 @@ pub trait Parts: Send + Sync + Debug {
     /// there, or if its last writer went on with another journal, whose commits would be lost; `Corrupt`,
     /// `Io`.
     fn open(&self, request: &PartsRequest<'_>) -> Result<OpenedParts>;
+
+    /// The last commit of the journal that is replayed, where the journal in the directory has later ones:
+    /// the manifest is the one of an earlier moment, whose extents have no later record. `None` for all.
+    fn until(&self) -> Option<SeqNo> {
+        None
+    }
 }
 
 /// The request of an opening to [`Parts::open`].
