@@ -71,6 +71,9 @@ bugs! {
     IgnoreBucketIdentity: "service: the bucket is the one that is meant", "the storage service answers a call that is for another bucket", "terrane-remote suite grpc::another_bucket_behind";
     CallGarbageDamage: "readers: what is gone", "a reader reports what a writer deleted as damage", "terrane-remote suite readers::an_object_that_is_gone";
     CollectNamedObjects: "invariant 6", "garbage is collected without asking what the manifest names", "terrane-remote suite garbage::an_object_that_a_manifest_names";
+    CollectPinnedObjects: "invariant 6", "garbage is collected without asking what clones have pinned", "terrane-remote suite clones::a_clone_reads_all";
+    ReleasePinAtOnce: "invariant 6", "a clone releases its pin as soon as its manifest names none of the objects", "terrane-remote suite clones::a_pin_goes";
+    ReuseNumbersOfOriginal: "invariant 6", "a clone begins with the numbers that it reads from the original", "terrane-remote suite clones::both_go_on";
     TrustAnyFrame: "tier: a frame is what is wanted", "the identity of a frame of the tier is not compared", "terrane-remote suite tier::an_exchanged_frame";
     AcceptUnleasedExtent: "compaction elsewhere: what a report may name", "a report may name an extent of a file that its worker was not given", "terrane-compaction suite requests::a_report_is_refused";
     AcceptKeysOutsideJob: "compaction elsewhere: what a report may name", "a report may have keys outside of the job's range", "terrane-compaction suite requests::a_report_is_refused";

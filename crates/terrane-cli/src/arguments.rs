@@ -11,6 +11,7 @@ pub mod backup;
 pub mod bench;
 pub mod bulk;
 pub mod changes;
+pub mod clone;
 mod doctor;
 mod examples;
 pub mod export;
@@ -95,7 +96,7 @@ fn at_time(text: &str) -> Result<At, String> {
 }
 
 impl Command {
-    /// Returns true for commands that read an earlier state of a deployment, if they are asked to.
+    /// Returns true for commands that take an earlier state of a deployment, if they are asked to.
     pub fn takes_moment(&self) -> bool {
         matches!(
             self,
@@ -109,6 +110,7 @@ impl Command {
                 | Command::Shape(_)
                 | Command::Stats(_)
                 | Command::Check(_)
+                | Command::Clone(_)
         )
     }
 }
@@ -199,6 +201,9 @@ pub enum Command {
     /// Make a second database, of this moment, without copying data files
     #[command(after_help = backup::CHECKPOINT_HELP)]
     Checkpoint(backup::Checkpoint),
+    /// Make a second database of a deployment, of now or of an earlier moment, without copying data objects
+    #[command(after_help = clone::HELP)]
+    Clone(clone::MakeClone),
     /// Keep incremental, verified backups in a directory; restore them
     #[command(after_help = backup::BACKUP_HELP)]
     Backup(backup::Backup),

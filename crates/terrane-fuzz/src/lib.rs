@@ -92,6 +92,12 @@ pub const TARGETS: &[Target] = &[
     Target { name: "data_table", run: remote::data_table, seeds: remote::data_table_seeds, smoke: 6000 },
     Target { name: "object_log", run: remote::object_log, seeds: remote::object_log_seeds, smoke: 3000 },
     Target { name: "job_object", run: remote::job_object, seeds: remote::job_object_seeds, smoke: 6000 },
+    Target {
+        name: "clone_object",
+        run: remote::clone_object,
+        seeds: remote::clone_object_seeds,
+        smoke: 6000,
+    },
     Target { name: "service_request", run: remote::request, seeds: remote::request_seeds, smoke: 1500 },
     Target { name: "service_answer", run: remote::answer, seeds: remote::answer_seeds, smoke: 3000 },
     Target { name: "database", run: database::run, seeds: database::seeds, smoke: 150 },

@@ -53,7 +53,7 @@ macro_rules! targets {
 
 targets! {
     block index filter range_deletes codec meta extent external segment replay edit manifest directory prepared backup metrics_page store options text
-    import_jsonl import_csv import_tsv import_deb objects deployment jobs data_table object_log job_object service_request service_answer database engine
+    import_jsonl import_csv import_tsv import_deb objects deployment jobs data_table object_log job_object clone_object service_request service_answer database engine
 }
 
 /// Every target has its test here, its binary for libFuzzer, and the seeds that its code makes.

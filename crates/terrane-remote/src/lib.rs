@@ -14,9 +14,11 @@
 //! * [`journal`]: the journal as numbered objects, so that a commit outlives the machine.
 //! * [`jobs`]: the table of jobs that workers on other machines run.
 //! * `fuzzing`: decoders for the fuzz targets, no part of the interface.
+//! * `clones`: databases that read data objects of another one.
 //! * [`deployment`]: which part lies where, said by one file; [`open`] opens the database of one.
 
 pub mod bucket;
+mod clones;
 pub mod deployment;
 #[doc(hidden)]
 pub mod fuzzing;
@@ -29,7 +31,7 @@ pub mod store;
 pub mod tier;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
-pub use deployment::{At, BucketJournal, Deployment, Earlier, JournalRead, Reading, open};
+pub use deployment::{At, BucketJournal, ClonePin, Cloned, Deployment, Earlier, JournalRead, Reading, open};
 pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

@@ -115,7 +115,7 @@ pub(super) fn follow(engine: &Engine, path: &Path, deployment: &Deployment) -> R
 }
 
 /// A deployment without options, and these as the command line sets them over the file's.
-fn with_options(
+pub(super) fn with_options(
     engine: &Engine,
     deployment: &Deployment,
     access: Access,
@@ -140,7 +140,7 @@ fn say_moment(path: &Path, earlier: &Earlier) {
 }
 
 /// Says what a reader does not show; once, because a command may open a database more than once.
-fn say(path: &Path, journal: JournalRead) {
+pub(super) fn say(path: &Path, journal: JournalRead) {
     static SAID: Once = Once::new();
     let why = match journal {
         JournalRead::Whole => return,

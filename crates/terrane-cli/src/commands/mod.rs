@@ -5,6 +5,7 @@ mod bench;
 mod bulk;
 mod changes;
 mod check;
+mod clone;
 mod compact;
 mod consent;
 #[cfg(feature = "rocksdb")]
@@ -56,7 +57,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     let engine = &arguments.engine;
     if engine.moment().is_some() && !arguments.command.takes_moment() {
         let why = "--at and --at-commit are for commands that read tables: get, scan, count, estimate, export, copy, \
-                   tables, shape, stats, check";
+                   tables, shape, stats, check; and for clone";
         return Err(Failure::new(Code::Usage, why));
     }
     match &arguments.command {
@@ -87,6 +88,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Bench(command) => bench::run(engine, command, out),
         Command::Sim(command) => sim::run(command, out),
         Command::Checkpoint(command) => backup::checkpoint(engine, command, out),
+        Command::Clone(command) => clone::run(engine, command, out),
         Command::Backup(command) => backup::run(engine, &command.command, out),
         Command::Changes(command) => changes::run(command, out),
         #[cfg(feature = "grpc")]

@@ -5,12 +5,31 @@ use std::io::Write;
 use serde_json::{Map, Value, json};
 use terrane::{Db, MetricValue, Sample, Statistics};
 
-use super::{follow, sizes};
+use super::deployment::{self, Target};
+use super::{clone, follow, sizes};
 use crate::arguments::{Engine, Stats};
 use crate::exit::Failure;
 
 pub(super) fn run(engine: &Engine, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
-    follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| show(db, command, out))
+    follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| {
+        show(db, command, out)
+    })?;
+    let is_list = !(command.prometheus || command.json || command.follow || command.table.is_some());
+    if is_list && engine.opened.is_none() && engine.moment().is_none() {
+        tell_pins(command, out)?;
+    }
+    Ok(())
+}
+
+/// The pins by which clones keep objects of a deployment.
+fn tell_pins(command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
+    let Target::Deployment(deployment) = deployment::target(&command.database)? else { return Ok(()) };
+    let pins = deployment.clone_pins()?;
+    if pins.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\npins of clones")?;
+    pins.iter().try_for_each(|pin| Ok(writeln!(out, "{}", clone::line(pin))?))
 }
 
 pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {

@@ -18,6 +18,7 @@ use super::follow::{flushed, not_here};
 use super::journal::journal_in_bucket;
 use super::read::{JournalRead, needs_journal};
 use crate::bucket::names;
+use crate::clones::Originals;
 use crate::journal::{PastJournal, Until, is_in_objects};
 use crate::manifest::{Found, PastManifest, without_history, without_journal};
 use crate::store::PastObjects;
@@ -27,6 +28,7 @@ use crate::{Bucket, JournalFolder, ManifestFolder};
 pub(super) struct Past<'a> {
     pub(super) deployment: &'a Deployment,
     pub(super) bucket: &'a Arc<dyn Bucket>,
+    pub(super) originals: Originals,
     pub(super) manifest: PastManifest,
     /// The segments that the newest manifest lists.
     pub(super) listed: BTreeSet<SegmentId>,
@@ -70,11 +72,24 @@ impl Past<'_> {
         if chosen.half.is_some() && matches!(at, At::Commit(_)) {
             return Err(Error::corrupt("the journal has a commit of which an older manifest has a part"));
         }
-        let take_overs = self.manifest.take_overs();
-        let (prefix, epoch) = (&self.deployment.prefix, chosen.found.last.epoch);
-        let objects = PastObjects::list(&**self.bucket, prefix, epoch, &take_overs)?;
+        let objects = self.objects_of(chosen.found.last.epoch)?;
         self.check_objects(&chosen.state, &objects)?;
         Ok((chosen, objects))
+    }
+
+    /// The data objects for states of this epoch.
+    ///
+    /// # Errors
+    /// `Io`, `Busy`.
+    pub(super) fn objects_of(&self, epoch: u64) -> Result<PastObjects> {
+        let take_overs = self.manifest.take_overs();
+        let place = (self.deployment.prefix.as_str(), &self.originals);
+        PastObjects::list(&**self.bucket, place, epoch, &take_overs)
+    }
+
+    /// Where the database lies, for messages.
+    pub(super) fn manifest_place(&self) -> String {
+        names::place(self.bucket.url(), &self.deployment.prefix)
     }
 
     /// The choice for this moment.

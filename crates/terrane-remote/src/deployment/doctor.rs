@@ -125,6 +125,7 @@ impl Deployment {
         let told = folder.and_then(|folder| self.tell_manifest(&folder));
         tried.push(Tried::new("manifest", told));
         tried.push(Tried::new("data", self.tell_data(&**storage)));
+        tried.extend(self.clone_lines(storage, env).into_iter().map(|(part, line)| Tried::new(part, line)));
         if let Some(part) = workers {
             let told = JobTable::new(storage.clone(), &self.prefix, env.random.clone());
             tried.push(Tried::new(part, told.and_then(|table| tell_workers(&table))));

@@ -27,6 +27,7 @@ use super::choice::{Chosen, Past};
 use super::journal::bucket_of;
 use super::read::JournalRead;
 use crate::bucket::names;
+use crate::clones::Originals;
 use crate::store::FollowedStore;
 use crate::{Bucket, JournalFolder, ManifestFolder};
 
@@ -119,13 +120,31 @@ impl Deployment {
     ) -> Result<Earlier> {
         let options = self.options_over(options)?;
         let functions = functions.into();
+        let (moment, parts) = self.looked((&bucket, at), &env, || self.look_back(&bucket, at, &env))?;
+        let db = Db::read_elsewhere((moment.disk, &self.journal), &options, env, functions, &parts)?;
+        // It ends before extents that were announced and not decided then.
+        let is_replayed = moment.journal == JournalRead::Bucket;
+        let commit = if is_replayed { db.snapshot().seq() } else { moment.commit };
+        Ok(Earlier { db, commit, time: moment.time, journal: moment.journal })
+    }
+
+    /// The result of `look` for a moment; it looks again if an object was deleted meanwhile.
+    ///
+    /// # Errors
+    /// As [`Deployment::open_at_with`].
+    pub(super) fn looked<T>(
+        &self,
+        (bucket, at): (&Arc<dyn Bucket>, At),
+        env: &Env,
+        look: impl Fn() -> Result<Option<T>>,
+    ) -> Result<T> {
         let mut reading = 1;
-        let (moment, parts) = loop {
-            match self.look_back(&bucket, at, &env) {
+        loop {
+            match look() {
                 // An object was deleted while this was read.
                 Err(error) if error.kind() == Kind::NotFound && reading < READINGS => reading += 1,
                 // How far back one can go is looked for in what is there now.
-                Err(error) if error.kind() == Kind::Gone => match self.refusal(&bucket, at, &env) {
+                Err(error) if error.kind() == Kind::Gone => match self.refusal(bucket, at, env) {
                     Err(error) if error.kind() == Kind::NotFound && reading < READINGS => reading += 1,
                     refusal => return Err(refusal.unwrap_or_else(|error| error)),
                 },
@@ -133,14 +152,9 @@ impl Deployment {
                     let message = "an object is listed, and is not there: restore the bucket";
                     return Err(error.context(message).with_kind(Kind::Corrupt));
                 }
-                looked => break looked?.ok_or_else(|| self.no_database())?,
+                looked => return looked?.ok_or_else(|| self.no_database()),
             }
-        };
-        let db = Db::read_elsewhere((moment.disk, &self.journal), &options, env, functions, &parts)?;
-        // It ends before extents that were announced and not decided then.
-        let is_replayed = moment.journal == JournalRead::Bucket;
-        let commit = if is_replayed { db.snapshot().seq() } else { moment.commit };
-        Ok(Earlier { db, commit, time: moment.time, journal: moment.journal })
+        }
     }
 
     /// The error for a moment of which something was deleted.
@@ -153,7 +167,7 @@ impl Deployment {
     }
 
     /// The stored objects of the database; `None` if there is no database.
-    fn past<'a>(&'a self, bucket: &'a Arc<dyn Bucket>, env: &Env) -> Result<Option<Past<'a>>> {
+    pub(super) fn past<'a>(&'a self, bucket: &'a Arc<dyn Bucket>, env: &Env) -> Result<Option<Past<'a>>> {
         let manifest = ManifestFolder::new(bucket.clone(), &self.prefix)?.past()?;
         let Some(manifest) = manifest else { return Ok(None) };
         let journals = match &self.bucket_journal {
@@ -163,7 +177,8 @@ impl Deployment {
         let journal = journals.as_ref().map(JournalFolder::past).transpose()?.flatten();
         let newest = manifest.read_to(manifest.newest())?;
         let listed = newest.state.iter().flat_map(|state| state.segments.keys().copied()).collect();
-        let past = Past { deployment: self, bucket, manifest, listed, journals, journal };
+        let originals = Originals::read(bucket, &self.prefix, env)?;
+        let past = Past { deployment: self, bucket, originals, manifest, listed, journals, journal };
         past.check_journal()?;
         Ok(Some(past))
     }

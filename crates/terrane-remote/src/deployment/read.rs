@@ -125,7 +125,7 @@ impl Deployment {
     }
 
     /// Returns true if the directory of the journal is that of the manifest's last writer.
-    fn is_of(&self, disk: &dyn Disk, found: &Found) -> Result<bool> {
+    pub(super) fn is_of(&self, disk: &dyn Disk, found: &Found) -> Result<bool> {
         let mark = journal_place::read(disk, &self.journal)?;
         Ok(mark.is_some_and(|mark| [mark.journal, mark.before].contains(&found.last.journal)))
     }
@@ -157,7 +157,7 @@ pub(super) fn needs_journal(state: &State) -> bool {
 }
 
 /// The directory of the journal, as a reader finds it.
-enum Held {
+pub(super) enum Held {
     /// A writer has it open.
     ByWriter,
     /// It is here, and no writer opens it as long as this lock is held.
@@ -166,7 +166,7 @@ enum Held {
     Missing,
 }
 
-fn hold(disk: &dyn Disk, dir: &std::path::Path) -> Result<Held> {
+pub(super) fn hold(disk: &dyn Disk, dir: &std::path::Path) -> Result<Held> {
     if !disk.exists(dir)? {
         return Ok(Held::Missing);
     }

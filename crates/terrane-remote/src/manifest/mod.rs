@@ -11,9 +11,10 @@
 //!
 //! * `chain.rs`: reads the objects from the last snapshot on. * `log.rs`: appends to them. * `open.rs`:
 //!   takes over. * `trim.rs`: deletes objects that a later snapshot replaced. * `past.rs`: reads those of
-//!   an earlier moment.
+//!   an earlier moment. * `clone.rs`: makes the manifest of a clone.
 
 mod chain;
+mod clone;
 mod log;
 mod open;
 mod past;
@@ -22,12 +23,15 @@ mod trim;
 
 use std::sync::Arc;
 
-use terrane_base::Result;
+use terrane_base::{Kind, Result};
+use terrane_format::manifest::object::OBJECT_HEADER_BYTES;
+use terrane_format::manifest::{DatabaseId, ManifestObject};
 
 use crate::bucket::Bucket;
 use crate::bucket::folder::NumberedFolder;
 pub use chain::Found;
 pub(crate) use chain::{without_history, without_journal};
+pub(crate) use clone::NewManifest;
 pub(crate) use open::JournalFit;
 pub use open::{OpenedManifest, TakeOver};
 pub(crate) use past::PastManifest;
@@ -46,5 +50,19 @@ impl ManifestFolder {
     /// `Invalid` if the prefix is no valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<ManifestFolder> {
         Ok(ManifestFolder { objects: NumberedFolder::new(bucket, prefix, "manifest")? })
+    }
+
+    /// The id of the database, which its first object has for ever; `None` without such an object.
+    ///
+    /// # Errors
+    /// `Corrupt`, `Invalid`, `Io`, `Busy`.
+    pub(crate) fn database(&self) -> Result<Option<DatabaseId>> {
+        let name = self.objects.name(1);
+        let front = match self.objects.bucket.get_range(&name, 0..OBJECT_HEADER_BYTES as u64) {
+            Err(error) if error.kind() == Kind::NotFound => return Ok(None),
+            front => front?,
+        };
+        let header = ManifestObject::decode_front(&front).map_err(|error| self.objects.at(1, error))?;
+        Ok(Some(header.database))
     }
 }

@@ -16,8 +16,9 @@ use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result};
 
 use super::names::DataName;
+use super::places::Places;
 use super::read::Wanted;
-use crate::bucket::{Bucket, Pending};
+use crate::bucket::Pending;
 use crate::tier::{self, FRAME_PAYLOAD_BYTES, ObjectKey, Tier};
 
 /// Longest read that brings its frames into the tier.
@@ -26,10 +27,10 @@ const COMES_IN_BYTES_MAX: u64 = 4 * FRAME_PAYLOAD_BYTES;
 /// Calls that are under way, by object.
 type Flights = Mutex<BTreeMap<DataName, Vec<Weak<Call>>>>;
 
-/// The bucket from which ranges of objects are read.
+/// The buckets from which ranges of objects are read.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
-    bucket: Arc<dyn Bucket>,
+    places: Arc<Places>,
     flights: Arc<Flights>,
     pub(super) tier: Option<Arc<Tier>>,
 }
@@ -77,8 +78,8 @@ enum Answer {
 }
 
 impl Source {
-    pub(super) fn new(bucket: Arc<dyn Bucket>) -> Self {
-        Source { bucket, flights: Arc::default(), tier: None }
+    pub(super) fn new(places: Arc<Places>) -> Self {
+        Source { places, flights: Arc::default(), tier: None }
     }
 
     /// Looks for a range in the tier.
@@ -88,7 +89,7 @@ impl Source {
     }
 
     /// Starts to read ranges of one object by one call, but for those that a call under way brings.
-    pub(super) fn call(&self, text: &str, wanted: &[&Wanted]) -> Vec<Asked> {
+    pub(super) fn call(&self, wanted: &[&Wanted]) -> Vec<Asked> {
         let Some(name) = wanted.first().map(|wanted| wanted.name) else { return Vec::new() };
         // Dropped behind the lock: the drop of a call takes it.
         let under_way: Vec<Arc<Call>>;
@@ -121,7 +122,10 @@ impl Source {
             flights.entry(name).or_default().push(Arc::downgrade(&own));
             drop(flights);
             let ranges = own.ranges.iter().map(|asked| asked.range.clone()).collect();
-            *answer = Answer::Begun(self.bucket.begin_get_ranges(text, ranges));
+            *answer = Answer::Begun(match self.places.of(name) {
+                Ok((bucket, text)) => bucket.begin_get_ranges(&text, ranges),
+                Err(error) => Pending::ready(Err(error)),
+            });
         }
         let own = std::slice::from_ref(&own);
         let share = |(wanted, joined): (&&Wanted, Option<Asked>)| {
@@ -146,7 +150,7 @@ impl Source {
     }
 
     /// Waits for the bytes. A frame that is not in the tier after all is read from the bucket.
-    pub(super) fn wait(&self, mut asked: Asked, text: &str, wanted: &Wanted) -> Result<Bytes> {
+    pub(super) fn wait(&self, mut asked: Asked, wanted: &Wanted) -> Result<Bytes> {
         loop {
             let found = match asked {
                 Asked::Called(share) => return share.wait(&wanted.range),
@@ -156,7 +160,7 @@ impl Source {
                 return Ok(bytes);
             }
             // Ends: a frame that could not be read is not found again, unless another reader brought it.
-            asked = self.call(text, &[wanted]).pop().expect("one for each range");
+            asked = self.call(&[wanted]).pop().expect("one for each range");
         }
     }
 }

@@ -23,12 +23,13 @@ use terrane_levels::State as Manifested;
 use terrane_storage::{ReadRequest, Store, delegate_store};
 
 use super::judge::{Judge, Judged, Live};
-use super::names::{DataName, Folders};
+use super::names::DataName;
 use super::open::all_listed;
 use super::past::PastObjects;
 use super::state::{Extent, Location, Phase, State};
 use super::{BucketStore, BucketStoreSettings, extents, object_names};
 use crate::bucket::Bucket;
+use crate::clones::Originals;
 use crate::{ManifestFolder, Tier};
 
 /// For a reader of which the manifest says what is kept, not the time.
@@ -61,7 +62,7 @@ impl State {
         forgotten: &[ExtentId],
     ) -> Result<()> {
         debug_assert_eq!(self.staged_bytes, 0, "a store that only reads stages nothing");
-        let mut found = State::new(self.epoch, listed).groups;
+        let mut found = State::new(self.epoch, 0, listed).groups;
         let taken = extents::by_file(added, |file| found.contains_key(&file))?;
         for (number, extents) in &taken {
             self.check_followed(*number, found[number].epoch, extents)?;
@@ -155,9 +156,13 @@ impl FollowedStore {
         settings.check()?;
         let manifests = ManifestFolder::new(bucket.clone(), prefix)?;
         let place = object_names::place(bucket.url(), prefix);
-        let none = (0, &BTreeMap::new());
-        let is_past = since == Some(Duration::ZERO);
-        let inner = BucketStore::with(bucket, Folders::new(prefix), none, settings, env, since);
+        let (none, is_past) = (BTreeMap::new(), since == Some(Duration::ZERO));
+        let originals = Originals::read(&bucket, prefix, &env)?;
+        let floor = originals.floor();
+        let inner =
+            BucketStore::with((bucket, prefix, originals), (0, BTreeMap::new()), settings, env, since);
+        // Extents in originals come with the extents that are followed.
+        *inner.state.write() = State::new(0, floor, &none);
         let judge = Judge { manifests, place, is_past, live: Mutex::default() };
         Ok(FollowedStore { inner: inner.with_tier(tier), judge: Arc::new(judge) })
     }
@@ -175,6 +180,8 @@ impl FollowedStore {
             listed = all_listed(&*self.inner.bucket, &self.inner.folders)?;
             // What a later writer creates is not named by this manifest.
             listed.retain(|name, _| name.epoch <= last.epoch);
+            listed = self.inner.places.originals.with(listed);
+            self.inner.places.originals.check(news.added.iter().map(|(id, _)| id.file))?;
         }
         self.take(named, last.number, news, &listed)
     }
@@ -187,6 +194,7 @@ impl FollowedStore {
         assert!(self.judge.is_past, "the store of a follower goes on with the present manifest");
         let named: BTreeSet<(ExtentId, u32)> = state.extents().collect();
         let news = self.compare(&named);
+        self.inner.places.originals.check(news.added.iter().map(|(id, _)| id.file))?;
         self.take(named, number, news, &objects.listed)
     }
 

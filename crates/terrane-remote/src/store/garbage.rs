@@ -5,12 +5,12 @@
 //! 2. The second pass, when the list is older than [`BucketStoreSettings::garbage_age`], asks the manifest
 //!    again whether this writer is still the newest and what is needed, and deletes the rest of the list.
 //!
-//! Ages are differences between creation times by the object store's clock; clocks of writers decide nothing.
-//! An object that was created under a lease is no garbage while the lease lives, and is garbage behind its
-//! end unless it was adopted. An object that was created after the first pass is in no list. A name is never
-//! used twice, and a dead object stays dead, so a writer that pauses between the question and the deletion
-//! deletes only garbage. Objects of newer epochs, and names that are not those of data objects, are left
-//! alone.
+//! Ages are differences between creation times by the object store's clock; clocks of writers decide
+//! nothing. An object that was created under a lease is no garbage while the lease lives, and is garbage
+//! behind its end unless it was adopted. An object that was created after the first pass is in no list. A
+//! name is never used twice, and a dead object stays dead unless a clone is made of an earlier state
+//! (`clones/`), so a writer that pauses between the question and the deletion deletes only garbage. Objects
+//! of newer epochs, and names that are not those of data objects, are left alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -22,6 +22,7 @@ use super::names::DataName;
 use super::open::replaced;
 use super::{BucketStore, object_names};
 use crate::bucket::Create;
+use crate::clones::Releasing;
 
 /// Names that one call deletes.
 const NAMES_AT_ONCE: usize = 1000;
@@ -101,19 +102,38 @@ impl BucketStore {
         }
         self.check_restored(&self.state.read())?;
         let mut marked = self.garbage.lock();
-        match marked.clone() {
+        let outcome = match marked.clone() {
             None => {
                 *marked = self.mark(roots)?;
-                Ok(marked.clone().map_or(Collected::Nothing, Collected::Marked))
+                marked.clone().map_or(Collected::Nothing, Collected::Marked)
             }
             Some(list) => {
                 let outcome = self.sweep(&list, roots)?;
                 if !matches!(outcome, Collected::TooYoung(_)) {
                     *marked = None;
                 }
-                Ok(outcome)
+                outcome
             }
+        };
+        self.release_originals(roots)?;
+        Ok(outcome)
+    }
+
+    /// Goes on to release the pins of a clone whose manifest needs nothing of an original.
+    fn release_originals(&self, roots: &dyn Roots) -> Result<()> {
+        let originals = &self.places.originals;
+        if originals.all.is_empty() {
+            return Ok(());
         }
+        let mut needed = roots.files()?;
+        needed.extend(self.state.read().used_of_originals());
+        let clone = Releasing {
+            bucket: &*self.bucket,
+            prefix: &self.prefix,
+            age: self.settings.garbage_age,
+            random: &*self.env.random,
+        };
+        originals.release(&needed, &clone, &|| roots.confirm())
     }
 
     /// The first pass. `None` if there is no garbage.
@@ -156,7 +176,9 @@ impl BucketStore {
         let needed = self.needed(&listed, roots)?;
         let is_garbage = |(name, _): &&(DataName, u64)| !needed.contains(&(name.epoch, name.number));
         let garbage: Vec<(DataName, u64)> = list.objects.iter().filter(is_garbage).copied().collect();
-        debug_assert_eq!(garbage.len(), list.objects.len(), "what is dead stays dead");
+        let used = self.state.read().used();
+        let is_used = |(name, _): &(DataName, u64)| used.contains(&(name.epoch, name.number));
+        debug_assert!(!list.objects.iter().any(is_used), "a dead object stays dead");
         assert!(garbage.iter().all(|(name, _)| name.epoch <= self.epoch), "no object of a newer writer");
         roots.confirm()?;
         for some in garbage.chunks(NAMES_AT_ONCE) {
@@ -193,8 +215,13 @@ impl BucketStore {
         for name in listed.keys() {
             newest.insert(name.number, name.epoch);
         }
-        let of_roots = files.iter().filter_map(|number| Some((*newest.get(number)?, *number)));
+        let originals = &self.places.originals;
+        let own = files.iter().filter(|number| originals.of(**number).is_none());
+        let of_roots = own.filter_map(|number| Some((*newest.get(number)?, *number)));
         let mut needed: BTreeSet<(u64, u32)> = of_roots.collect();
+        if !terrane_base::planted!(CollectPinnedObjects) {
+            needed.extend(self.pinned.now(&*self.bucket, &self.prefix)?);
+        }
         // Under one lock: an adoption comes before the end of its lease.
         let state = self.state.read();
         needed.extend(state.used());

@@ -27,6 +27,7 @@ use super::state::{Extent, Group, Location, Phase, State};
 use super::table::{TABLE_BYTES_MAX, Table, nonce_of};
 use super::{BucketStore, BucketStoreSettings, extents, object_names};
 use crate::bucket::Bucket;
+use crate::clones::Originals;
 
 /// A data object that a worker wrote.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -177,7 +178,8 @@ impl BucketStore {
         }
         // What a writer that was replaced creates under these numbers no manifest names.
         listed.retain(|name, _| !lease.contains(&name.number));
-        let mut store = BucketStore::with(bucket, folders, (epoch, &listed), settings, env, None);
+        let originals = Originals::read(&bucket, prefix, &env)?;
+        let mut store = BucketStore::with((bucket, prefix, originals), (epoch, listed), settings, env, None);
         let mut state = store.state.write();
         (state.next_number, state.numbers) = (lease.start, lease.clone());
         drop(state);

@@ -25,6 +25,7 @@ mod lease;
 mod names;
 mod open;
 mod past;
+mod places;
 mod read;
 mod state;
 mod table;
@@ -42,14 +43,17 @@ use terrane_device::PendingRead;
 use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, RemoteReads, SLOT_BYTES, Store, StoreUsage};
 
 use crate::bucket::{Bucket, names as object_names};
+use crate::clones::PinnedFiles;
 use crate::tier::{Tier, TierCounts};
-use names::Folders;
+use places::Places;
 use state::{Location, Phase, State};
 
 pub(crate) use follow::FollowedStore;
 pub use garbage::{Collected, Marked, Roots};
 pub use lease::{CheckEnd, LEASE_RESERVE, Written, WrittenObject};
+pub(crate) use names::{DataName, Folders, PARTS_MAX};
 pub use open::BucketStoreSettings;
+pub(crate) use open::all_listed;
 pub(crate) use past::PastObjects;
 
 /// A store of extents in a bucket.
@@ -57,6 +61,8 @@ pub(crate) use past::PastObjects;
 pub struct BucketStore {
     bucket: Arc<dyn Bucket>,
     source: fetch::Source,
+    places: Arc<Places>,
+    prefix: String,
     folders: Folders,
     epoch: u64,
     /// Drawn for this store: it shows whose an object is.
@@ -74,6 +80,7 @@ pub struct BucketStore {
     poison: OnceLock<Error>,
     ahead: ahead::ReadAhead,
     garbage: Mutex<Option<Marked>>,
+    pinned: PinnedFiles,
 }
 
 impl BucketStore {
@@ -242,6 +249,7 @@ impl Store for BucketStore {
     fn restore(&self, live: &mut dyn Iterator<Item = (ExtentId, u32)>) -> Result<()> {
         // Outside the lock: the iterator is the caller's code.
         let live: Vec<_> = live.collect();
+        self.places.originals.check(live.iter().map(|(id, _)| id.file))?;
         let mut state = self.state.write();
         if state.phase == Phase::Open {
             let message =
@@ -286,7 +294,6 @@ impl Store for BucketStore {
             _ => (0, 0),
         };
         let epoch = state.groups.get(&id.file).map_or(self.epoch, |group| group.epoch);
-        let name = self.folders.data_name(names::DataName { epoch, number: id.file, part });
-        (object_names::place(self.bucket.url(), &name), base + u64::from(offset))
+        (self.places.text(DataName { epoch, number: id.file, part }), base + u64::from(offset))
     }
 }

@@ -9,9 +9,11 @@ use terrane_base::sync::{Mutex, RwLock};
 use terrane_base::{Error, Kind, Result};
 
 use super::names::{DataName, Folders};
+use super::places::Places;
 use super::state::State;
 use super::{BucketStore, ahead, fetch};
 use crate::bucket::{Bucket, names as object_names, probe};
+use crate::clones::{Originals, PinnedFiles};
 
 /// How to open a [`BucketStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,7 +84,8 @@ impl BucketStore {
         }
         let folders = Folders::new(prefix);
         let listed = listed(&*bucket, &folders, epoch)?;
-        Ok(BucketStore::with(bucket, folders, (epoch, &listed), settings, env, None))
+        let originals = Originals::read(&bucket, prefix, &env)?;
+        Ok(BucketStore::with((bucket, prefix, originals), (epoch, listed), settings, env, None))
     }
 
     /// Opens the store for reading what the manifest names whose last writer has this epoch, beside any
@@ -107,22 +110,29 @@ impl BucketStore {
         let mut listed = all_listed(&*bucket, &folders)?;
         // What a later writer creates is not named by this manifest.
         listed.retain(|name, _| name.epoch <= epoch);
-        Ok(BucketStore::with(bucket, folders, (epoch, &listed), settings, env, Some(since)))
+        let originals = Originals::read(&bucket, prefix, &env)?;
+        Ok(BucketStore::with((bucket, prefix, originals), (epoch, listed), settings, env, Some(since)))
     }
 
+    /// The store of a database whose own data objects are `listed`.
     pub(super) fn with(
-        bucket: Arc<dyn Bucket>,
-        folders: Folders,
-        (epoch, listed): (u64, &BTreeMap<DataName, u64>),
+        (bucket, prefix, originals): (Arc<dyn Bucket>, &str, Originals),
+        (epoch, listed): (u64, BTreeMap<DataName, u64>),
         settings: BucketStoreSettings,
         env: Env,
         reads_since: Option<Duration>,
     ) -> Self {
         let nonce = u128::from(env.random.next_u64()) << 64 | u128::from(env.random.next_u64());
-        let source = fetch::Source::new(bucket.clone());
+        let listed = originals.with(listed);
+        let state = State::new(epoch, originals.floor(), &listed);
+        let folders = Folders::new(prefix);
+        let places = Arc::new(Places { bucket: bucket.clone(), folders: folders.clone(), originals });
+        let source = fetch::Source::new(places.clone());
         BucketStore {
             bucket,
             source,
+            places,
+            prefix: prefix.to_owned(),
             folders,
             epoch,
             nonce,
@@ -130,12 +140,13 @@ impl BucketStore {
             env,
             reads_since,
             lease: None,
-            state: RwLock::new(State::new(epoch, listed)),
+            state: RwLock::new(state),
             uploads: Mutex::default(),
             sync: Mutex::default(),
             poison: OnceLock::new(),
             ahead: ahead::ReadAhead::default(),
             garbage: Mutex::default(),
+            pinned: PinnedFiles::default(),
         }
     }
 }
@@ -155,7 +166,7 @@ fn listed(bucket: &dyn Bucket, folders: &Folders, epoch: u64) -> Result<BTreeMap
     }
 }
 
-pub(super) fn all_listed(bucket: &dyn Bucket, folders: &Folders) -> Result<BTreeMap<DataName, u64>> {
+pub(crate) fn all_listed(bucket: &dyn Bucket, folders: &Folders) -> Result<BTreeMap<DataName, u64>> {
     let objects = bucket.list(&folders.data, None)?;
     let named = objects.iter().filter_map(|object| Some((folders.parse(&object.name)?, object.bytes)));
     Ok(named.collect())

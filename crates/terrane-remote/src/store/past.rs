@@ -14,6 +14,7 @@ use terrane_levels::State;
 
 use super::names::{DataName, Folders};
 use crate::bucket::Bucket;
+use crate::clones::Originals;
 
 /// The data objects for states up to one epoch.
 #[derive(Debug)]
@@ -30,7 +31,7 @@ impl PastObjects {
     /// `Io`, `Busy`.
     pub(crate) fn list(
         bucket: &dyn Bucket,
-        prefix: &str,
+        (prefix, originals): (&str, &Originals),
         epoch: u64,
         take_overs: &[Duration],
     ) -> Result<PastObjects> {
@@ -58,8 +59,28 @@ impl PastObjects {
         }
         listed.retain(|name, _| !late.contains(name));
         debug_assert!(listed.keys().all(|name| name.epoch <= epoch), "later writers are left out");
+        let listed = originals.with(listed);
         let numbers = listed.keys().map(|name| name.number).collect();
         Ok(PastObjects { listed, numbers })
+    }
+
+    /// The objects of the files that a state names.
+    pub(crate) fn named(&self, state: &State) -> BTreeMap<DataName, u64> {
+        let files: BTreeSet<u32> = state.extents().map(|(id, _)| id.file).collect();
+        let mut newest: BTreeMap<u32, u64> = BTreeMap::new();
+        for name in self.listed.keys().filter(|name| files.contains(&name.number)) {
+            // In the order of epochs: the newest one counts.
+            newest.insert(name.number, name.epoch);
+        }
+        let counts = |name: &DataName| newest.get(&name.number) == Some(&name.epoch);
+        let named: BTreeMap<DataName, u64> = self
+            .listed
+            .iter()
+            .filter(|(name, _)| counts(name))
+            .map(|(name, bytes)| (*name, *bytes))
+            .collect();
+        assert!(newest.len() <= files.len(), "no object of another file is taken");
+        named
     }
 
     /// The files that a state names and that have no object.
@@ -87,7 +108,8 @@ mod tests {
             bucket.create(&name, b"object").expect("creates");
         }
         let numbers = |epoch| {
-            let objects = PastObjects::list(&bucket, "db", epoch, &take_overs).expect("lists");
+            let objects =
+                PastObjects::list(&bucket, ("db", &Originals::default()), epoch, &take_overs).expect("lists");
             objects.numbers.into_iter().collect::<Vec<_>>()
         };
         // All were created before any take-over, if their times are believed.

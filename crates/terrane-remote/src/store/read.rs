@@ -11,11 +11,11 @@ use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::{PendingRead, ReadBytes, buffer_at_least};
 use terrane_storage::ReadRequest;
 
+use super::BucketStore;
 use super::fetch::Asked;
 use super::names::DataName;
 use super::state::{Location, State};
 use super::table::{Row, TABLE_BYTES_MAX, Table, nonce_of};
-use super::{BucketStore, object_names};
 use crate::bucket::Pending;
 use crate::tier::ObjectKey;
 
@@ -134,12 +134,11 @@ impl BucketStore {
         };
         let table = |(part, bytes): (&u32, &u64)| {
             let name = DataName { epoch, number, part: *part };
-            let text = self.folders.data_name(name);
-            let tail = self.bucket.get_tail(&text, TABLE_BYTES_MAX as u64);
-            let tail =
-                tail.map_err(|error| self.gone(&object_names::place(self.bucket.url(), &text), error))?;
+            let (bucket, text) = self.places.of(name)?;
+            let tail = bucket.get_tail(&text, TABLE_BYTES_MAX as u64);
+            let tail = tail.map_err(|error| self.gone(&self.places.text(name), error))?;
             let table = Table::decode(&tail, *bytes, name);
-            let place = || object_names::place(self.bucket.url(), &text);
+            let place = || self.places.text(name);
             let table = table.map_err(|error| error.at(place(), bytes - (tail.len() as u64).min(*bytes)))?;
             Ok(((*part, table), (*part, nonce_of(&tail))))
         };
@@ -194,13 +193,12 @@ impl BucketStore {
 
     /// Starts to read a range of an object.
     pub(super) fn begin_fetch(&self, wanted: Wanted) -> Pending<Bytes> {
-        let text = self.folders.data_name(wanted.name);
-        let place = object_names::place(self.bucket.url(), &text);
+        let place = self.places.text(wanted.name);
         let asked = self.source.find(&wanted);
-        let asked = asked.or_else(|| self.source.call(&text, &[&wanted]).pop()).expect("one for each range");
+        let asked = asked.or_else(|| self.source.call(&[&wanted]).pop()).expect("one for each range");
         let (source, clock, until) = (self.source.clone(), self.env.clock.clone(), self.kept_until());
         Pending::new(move || {
-            let read = source.wait(asked, &text, &wanted);
+            let read = source.wait(asked, &wanted);
             wanted.checked(read.map_err(|error| gone(&place, until, &*clock, error))?, || place)
         })
     }
@@ -222,16 +220,15 @@ impl BucketStore {
                 Err(error) => *result = Err(error),
             }
         }
-        for (name, wanted) in by_object {
+        for wanted in by_object.into_values() {
             let ranges: Vec<&Wanted> = wanted.iter().map(|(_, wanted)| wanted).collect();
-            let asked = self.source.call(&self.folders.data_name(name), &ranges);
+            let asked = self.source.call(&ranges);
             begun
                 .extend(wanted.into_iter().zip(asked).map(|((index, wanted), asked)| (index, wanted, asked)));
         }
         for (index, wanted, asked) in begun {
-            let text = self.folders.data_name(wanted.name);
-            let place = object_names::place(self.bucket.url(), &text);
-            let read = self.source.wait(asked, &text, &wanted).map_err(|error| self.gone(&place, error));
+            let place = self.places.text(wanted.name);
+            let read = self.source.wait(asked, &wanted).map_err(|error| self.gone(&place, error));
             let ReadRequest { buf, result, .. } = &mut reads[index];
             *result = read
                 .and_then(|bytes| wanted.checked(bytes, || place))

@@ -1,4 +1,6 @@
-//! State of the extents of a store: work in memory only.
+//! State of the extents of a store: work in memory only. `uses.rs`: which files are in use.
+
+mod uses;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -104,7 +106,10 @@ pub(super) struct State {
     /// The group in which the next extent is allocated.
     open: Option<u32>,
     pub(super) next_number: u32,
-    /// The numbers that this store may take; those of its lease in the store of a worker.
+    /// Files up to this number are those of originals.
+    floor: u32,
+    /// The numbers that this store may take: those behind what it reads of originals; those of its lease in
+    /// the store of a worker.
     pub(super) numbers: Range<u32>,
     /// Numbers that workers write under: the first one of each range, and the one behind it.
     pub(super) leases: BTreeMap<u32, u32>,
@@ -123,8 +128,8 @@ pub(super) struct State {
 }
 
 impl State {
-    /// The state at opening: the parts that the bucket lists.
-    pub(super) fn new(epoch: u64, listed: &BTreeMap<DataName, u64>) -> Self {
+    /// The state at opening: the parts that the buckets list. Files up to `floor` are those of originals.
+    pub(super) fn new(epoch: u64, floor: u32, listed: &BTreeMap<DataName, u64>) -> Self {
         let mut groups: BTreeMap<u32, Group> = BTreeMap::new();
         for (name, bytes) in listed {
             // In the order of epochs: the newest one counts.
@@ -136,6 +141,10 @@ impl State {
             group.next_part = name.part + 1;
         }
         let last = groups.last_key_value().map_or(0, |(number, _)| *number);
+        let last = match terrane_base::planted!(ReuseNumbersOfOriginal) {
+            true => groups.keys().rev().find(|number| **number > floor).map_or(0, |number| *number),
+            false => last.max(floor),
+        };
         let last = if terrane_base::planted!(ReuseDataNumbers) { 0 } else { last };
         State {
             phase: if groups.is_empty() { Phase::Empty } else { Phase::Unknown },
@@ -143,7 +152,8 @@ impl State {
             epoch,
             open: None,
             next_number: last.saturating_add(1),
-            numbers: 0..u32::MAX,
+            floor,
+            numbers: floor + 1..u32::MAX,
             leases: BTreeMap::new(),
             staged_bytes: 0,
             uploading_bytes: 0,
@@ -361,28 +371,6 @@ impl State {
         self.held.0 = self.held.0.saturating_sub(1);
         if self.held.0 == 0 {
             std::mem::take(&mut self.held.1).into_iter().for_each(|(id, _)| self.free_now(id));
-        }
-    }
-
-    /// Numbers of files that have an extent, or may get one.
-    pub(super) fn used(&self) -> BTreeSet<(u64, u32)> {
-        let used = self.groups.iter().filter(|(_, group)| !group.is_dead());
-        used.map(|(number, group)| (group.epoch, *number)).collect()
-    }
-
-    /// Notes that objects are deleted.
-    pub(super) fn deleted(&mut self, names: &[DataName]) {
-        for name in names {
-            let Some(group) = self.groups.get_mut(&name.number) else { continue };
-            if group.epoch != name.epoch {
-                continue;
-            }
-            assert!(group.is_dead(), "{name} was deleted, and has extents that live");
-            group.parts.remove(&name.part);
-            if group.parts.is_empty() {
-                self.dead_slots -= group.dead_slots;
-                self.groups.remove(&name.number);
-            }
         }
     }
 

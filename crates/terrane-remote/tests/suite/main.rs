@@ -2,6 +2,7 @@
 
 mod buckets;
 mod chains;
+mod clones;
 mod compaction;
 mod databases;
 mod faults;

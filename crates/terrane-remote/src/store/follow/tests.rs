@@ -17,7 +17,7 @@ fn extent(file: u32, slot: u32, slots: u32) -> (ExtentId, u32) {
 #[test]
 fn extents_that_do_not_fit_change_nothing() {
     let none = BTreeMap::new();
-    let mut state = State::new(3, &none);
+    let mut state = State::new(3, 0, &none);
     state.follow(&listed(&[(7, 2)]), &[extent(7, 0, 2)], &[]).expect("fits");
     let before = state.live_slots;
     for (bad, why) in [

@@ -1,0 +1,393 @@
+//! Makes a clone: a database of its own that reads the data objects of this one, and copies none of them.
+//!
+//! 1. refuse a target that has anything 2. ask the original's bucket for the time, then choose the state
+//!    (`clone_moment.rs`) 3. create the pins: from now on the objects are no garbage. They are there, none
+//!    is being deleted, if the state named them within the age of garbage 4. create the references 5. create
+//!    the first object of the clone's manifest: no other writer can have it 6. commits that only the journal
+//!    has become extents of the clone (`clone_replay.rs`) 7. create the snapshot: the clone is there.
+//!
+//! An error before step 7 takes the pins back. After a crash `terrane clone --release` does.
+//! `docs/design/0040-elastic.md` says why no object is lost.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::Duration;
+
+use terrane_base::env::{Env, Random};
+use terrane_base::options::Options;
+use terrane_base::{Error, Functions, Kind, Result, SeqNo};
+use terrane_device::PosixDisk;
+use terrane_format::manifest::DatabaseId;
+use terrane_levels::{State, journal_place};
+
+use super::Deployment;
+use super::at::At;
+use super::clone_moment::Moment;
+use super::clone_replay::replay;
+use super::read::JournalRead;
+use crate::bucket::{names, probe};
+use crate::clones::{CloneObject, CloneTag, OriginalFile, OriginalNames, PinNames, keep};
+use crate::manifest::{NewManifest, without_journal};
+use crate::store::{DataName, Folders, all_listed};
+use crate::{Bucket, BucketStore, BucketStoreSettings, Create, ManifestFolder};
+
+/// A clone that was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cloned {
+    /// The last commit that it has. Where the journal is not in it, as for [`Earlier`](super::Earlier).
+    pub commit: SeqNo,
+    /// When the object of the manifest was created that it shows, since the Unix epoch.
+    pub time: Duration,
+    /// The part of the journal that is in it.
+    pub journal: JournalRead,
+    /// Its extents that lie in objects of originals.
+    pub extents: u64,
+    /// These objects.
+    pub objects: u64,
+    /// Their bytes.
+    pub bytes: u64,
+    /// Bytes of extents that were written for it: of commits that only the journal had.
+    pub written_bytes: u64,
+}
+
+/// Two databases, and what both share.
+struct Cloning<'a> {
+    original: &'a Deployment,
+    target: &'a Deployment,
+    bucket: Arc<dyn Bucket>,
+    target_bucket: Arc<dyn Bucket>,
+    database: DatabaseId,
+    env: &'a Env,
+}
+
+/// A database that has objects of the state: address of its bucket, prefix, id.
+type Home = (String, String, u128);
+/// Its bucket, and these objects with their bytes.
+type Homed = (Arc<dyn Bucket>, BTreeMap<DataName, u64>);
+
+/// A pin and its reference, and where the pin lies.
+struct Pair {
+    bucket: Arc<dyn Bucket>,
+    prefix: String,
+    pin: CloneObject,
+    reference: CloneObject,
+}
+
+impl Deployment {
+    /// Makes a database where `target` says, which begins with the state of this one at a moment, or of now.
+    /// It reads the data objects of this one, which are not copied; all that it writes is its own. From then
+    /// on both go on without each other: a pin in the folder of this one keeps what the clone reads until the
+    /// clone names none of it.
+    ///
+    /// Commits that only the journal has are in the clone as far as [`Cloned::journal`] says, as for
+    /// [`Deployment::open_at`]; without a moment also what the directory of a journal has, if it is on this
+    /// machine and no writer has it open.
+    ///
+    /// ```
+    /// use terrane_remote::Deployment;
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let url = format!("file://{}", dir.path().join("bucket").display());
+    /// let deployment = Deployment::new(dir.path().join("journal"), url.clone());
+    /// let db = deployment.open()?;
+    /// db.put("k", "v")?;
+    /// db.close()?;
+    /// let copy = Deployment::new(dir.path().join("journal-of-copy"), url);
+    /// let copy = Deployment { prefix: "copy".to_owned(), ..copy };
+    /// deployment.clone_to(&copy, None)?;
+    /// let clone = copy.open()?;
+    /// assert_eq!(clone.get("k")?.expect("it is in the clone"), "v");
+    /// clone.put("k", "other")?;
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Deployment::clone_to_with`].
+    pub fn clone_to(&self, target: &Deployment, at: Option<At>) -> Result<Cloned> {
+        self.clone_to_with(target, at, &Options::default(), Functions::default())
+    }
+
+    /// [`Deployment::clone_to`] with options, over which those of the target's file count, and functions that
+    /// tables name.
+    ///
+    /// # Errors
+    /// `Invalid` if there is anything below the target's prefix, or its journal was used before; those of
+    /// [`Deployment::open_at_with`]: `Gone` also for a moment that is older than `garbage_age_s`, of which
+    /// objects may be being deleted. `Poisoned` if it is unknown whether the clone was made.
+    pub fn clone_to_with(
+        &self,
+        target: &Deployment,
+        at: Option<At>,
+        options: &Options,
+        functions: impl Into<Functions>,
+    ) -> Result<Cloned> {
+        if crate::bucket::is_absent(&self.url) {
+            return Err(self.no_database());
+        }
+        let env = Env::real();
+        let bucket = crate::bucket::open(&self.url, &env)?;
+        let target_bucket =
+            if self.url == target.url { bucket.clone() } else { crate::bucket::open(&target.url, &env)? };
+        self.clone_in((bucket, target_bucket), (target, at), options, functions, env)
+    }
+
+    /// [`Deployment::clone_to_with`] in buckets that are open.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn clone_in(
+        &self,
+        (bucket, target_bucket): (Arc<dyn Bucket>, Arc<dyn Bucket>),
+        (target, at): (&Deployment, Option<At>),
+        options: &Options,
+        functions: impl Into<Functions>,
+        env: Env,
+    ) -> Result<Cloned> {
+        let options = target.options_over(options)?;
+        let database = DatabaseId(drawn(&*env.random));
+        let cloning = Cloning { original: self, target, bucket, target_bucket, database, env: &env };
+        cloning.check_target()?;
+        let began = cloning.now()?;
+        let moment = self.moment(&cloning.bucket, at, &env)?;
+        let pairs = cloning.pairs(&moment)?;
+        let made = cloning.make(&moment, &pairs, began, (&options, functions.into()));
+        match made {
+            Err(error) if error.kind() == Kind::Poisoned => Err(error.context(format!(
+                "it is unknown whether the clone {} was made; if it was not, `terrane clone --release` takes its pins \
+                 back",
+                cloning.place()
+            ))),
+            Err(error) => {
+                // Only space is at stake: `--release` takes back what stays.
+                pairs.iter().for_each(|pair| pair.take_back());
+                Err(error)
+            }
+            made => made,
+        }
+    }
+}
+
+impl Pair {
+    fn take_back(&self) {
+        let name = PinNames::new(&self.prefix).of(self.pin.nonce);
+        debug_assert!(self.pin.nonce == self.reference.nonce, "both have one number");
+        let _ = self.bucket.delete(&[name]);
+    }
+}
+
+impl Cloning<'_> {
+    /// Where the clone is.
+    fn place(&self) -> String {
+        names::place(self.target_bucket.url(), &self.target.prefix)
+    }
+
+    fn is_one_bucket(&self) -> bool {
+        self.original.url == self.target.url
+    }
+
+    /// Step 1 of the head.
+    fn check_target(&self) -> Result<()> {
+        let (bucket, prefix) = (&self.target_bucket, &self.target.prefix);
+        if self.is_one_bucket() && self.original.prefix == *prefix {
+            let place = self.place();
+            return Err(Error::invalid(format!(
+                "{place} is the original itself: give the clone another prefix"
+            )));
+        }
+        if self.target.settings.probe {
+            probe::run(&**bucket, prefix, &*self.env.random)?;
+        }
+        ManifestFolder::new(bucket.clone(), prefix)?.check_empty()?;
+        for folder in [format!("{prefix}/data"), format!("{prefix}/journal")] {
+            if !bucket.list(&folder, None)?.is_empty() {
+                let place = names::place(bucket.url(), &folder);
+                return Err(Error::invalid(format!(
+                    "{place} has objects: a clone begins below an empty prefix; give it another one, or delete them"
+                )));
+            }
+        }
+        let (disk, journal) = (PosixDisk::new(), &self.target.journal);
+        let is_used = journal_place::read(&disk, journal)?.is_some_and(|mark| mark.before != 0);
+        if is_used {
+            let journal = journal.display();
+            return Err(Error::invalid(format!(
+                "{journal} has the journal of another database: give the clone a directory of its own"
+            )));
+        }
+        Ok(())
+    }
+
+    /// The time by the clock of the original's bucket. The object that shows it has the name of one of
+    /// the collection of garbage, of no writer: where it stays, the next collection deletes it.
+    fn now(&self) -> Result<Duration> {
+        let folder = Folders::new(&self.original.prefix).garbage;
+        let random = &*self.env.random;
+        let name = format!("{folder}/{:020}-{:016x}-now-{:016x}", 0, random.next_u64(), random.next_u64());
+        self.bucket.create(&name, b"now")?;
+        let listed = self.bucket.list(&folder, None)?;
+        self.bucket.delete(std::slice::from_ref(&name))?;
+        let created = listed.iter().find(|object| object.name == name).map(|object| object.modified);
+        created.ok_or_else(|| {
+            let place = names::place(self.bucket.url(), &name);
+            Error::new(Kind::Busy, format!("{place} was deleted by the writer of the original: try again"))
+        })
+    }
+
+    /// The pins and references: one of each for every database that has objects of the state.
+    fn pairs(&self, moment: &Moment) -> Result<Vec<Pair>> {
+        let floor = moment.objects.keys().map(|name| name.number).max().unwrap_or(0);
+        let mut places: BTreeMap<Home, Homed> = BTreeMap::new();
+        let own = moment.state.database.0;
+        for (name, bytes) in &moment.objects {
+            let (key, bucket) = match moment.originals.of(name.number) {
+                None => ((self.original.url.clone(), self.original.prefix.clone(), own), &self.bucket),
+                Some(further) => {
+                    let CloneObject { url, prefix, original, .. } = &further.reference;
+                    let url = if url.is_empty() { &self.original.url } else { url };
+                    ((url.clone(), prefix.clone(), *original), further.bucket()?)
+                }
+            };
+            let (_, objects) = places.entry(key).or_insert_with(|| (bucket.clone(), BTreeMap::new()));
+            objects.insert(*name, *bytes);
+        }
+        let pair = |((url, prefix, original), (bucket, objects)): (Home, Homed)| {
+            if url.starts_with("memory:") && url != self.target.url {
+                return Err(Error::invalid("a bucket in memory cannot be reached from another one"));
+            }
+            let seen_from = |url: &str, at: &str| if url == at { String::new() } else { url.to_owned() };
+            let reference = CloneObject {
+                tag: CloneTag::Reference,
+                nonce: drawn(&*self.env.random),
+                clone: self.database.0,
+                original,
+                commit: moment.commit.0,
+                floor,
+                url: seen_from(&url, &self.target.url),
+                prefix,
+                objects,
+            };
+            let address = (seen_from(&self.target.url, &url), self.target.prefix.clone());
+            let pin =
+                CloneObject { tag: CloneTag::Pin, url: address.0, prefix: address.1, ..reference.clone() };
+            Ok(Pair { bucket, prefix: reference.prefix.clone(), pin, reference })
+        };
+        places.into_iter().map(pair).collect()
+    }
+
+    /// Steps 3 to 7 of the head.
+    fn make(
+        &self,
+        moment: &Moment,
+        pairs: &[Pair],
+        began: Duration,
+        (options, functions): (&Options, Functions),
+    ) -> Result<Cloned> {
+        let (bucket, prefix) = (&self.target_bucket, &self.target.prefix);
+        for pair in pairs {
+            let kept = keep(&*pair.bucket, &pair.prefix, &pair.pin)?;
+            if pair.pin.original == moment.state.database.0 {
+                self.check_age(moment, began, kept)?;
+                self.check_objects(pair)?;
+            }
+        }
+        // The pins of the original keep what it reads of others; they are there behind the new ones.
+        moment.originals.check(moment.objects.keys().map(|name| name.number))?;
+        let files = OriginalNames::new(prefix);
+        for Pair { reference, .. } in pairs {
+            let name = files.of(self.database, reference.nonce, OriginalFile::Reference);
+            if bucket.create(&name, &reference.encode()?)? == Create::AlreadyExists {
+                let place = names::place(bucket.url(), &name);
+                return Err(Error::invalid(format!(
+                    "{place} exists: the random numbers of this machine repeat"
+                )));
+            }
+        }
+        let manifest = ManifestFolder::new(bucket.clone(), prefix)?.begin_clone(self.database, self.env);
+        let manifest = manifest.map_err(not_made)?;
+        let state = self.state_of(moment, (options, functions)).map_err(not_made)?;
+        let last_seq = state.last_seq();
+        let state = state.detached(self.database, &[], last_seq);
+        manifest.publish(&state)?;
+        Ok(cloned(moment, pairs, &state))
+    }
+
+    /// Refuses a state of which a collection may be deleting an object: one that began to ask
+    /// before the pin was there. It deletes only objects that no manifest has named for the age of garbage.
+    fn check_age(&self, moment: &Moment, began: Duration, kept: Duration) -> Result<()> {
+        let age = self.original.settings.garbage_age;
+        let is_safe = |named: Duration| named.saturating_add(age) > kept;
+        if !is_safe(began) {
+            let place = names::place(self.bucket.url(), &self.original.prefix);
+            let message =
+                format!("{place} was read too slowly to be cloned ({} s): try again", age.as_secs());
+            return Err(Error::new(Kind::Busy, message));
+        }
+        let Some(replaced) = moment.replaced.filter(|replaced| !is_safe(*replaced)) else { return Ok(()) };
+        debug_assert!(replaced <= kept, "what was replaced was so before");
+        let files: BTreeSet<u32> = moment.objects.keys().map(|name| name.number).collect();
+        let is_kept = |file: &u32| moment.present.contains(file) || moment.originals.of(*file).is_some();
+        if files.iter().all(is_kept) {
+            return Ok(());
+        }
+        Err(Error::new(
+            Kind::Gone,
+            format!(
+                "no longer kept: this moment of {} is older than garbage_age_s ({} s), and what it needs may be \
+                 being deleted: choose a later one",
+                names::place(self.bucket.url(), &self.original.prefix),
+                age.as_secs()
+            ),
+        ))
+    }
+
+    /// Looks behind the pin whether the objects are there.
+    fn check_objects(&self, pair: &Pair) -> Result<()> {
+        let listed = all_listed(&*pair.bucket, &Folders::new(&pair.prefix))?;
+        for (name, bytes) in &pair.pin.objects {
+            if listed.get(name) != Some(bytes) {
+                let place = names::place(pair.bucket.url(), &pair.prefix);
+                let message = format!("no longer kept: object {name} of {place}, which this moment needs");
+                return Err(Error::new(Kind::Gone, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// The state of the clone, but for its id.
+    fn state_of(&self, moment: &Moment, (options, functions): (&Options, Functions)) -> Result<State> {
+        if moment.state.segments.is_empty() {
+            return moment.state.apply(&without_journal(&moment.state));
+        }
+        let settings = BucketStoreSettings { probe: false, ..self.target.settings };
+        let (bucket, epoch) = (self.target_bucket.clone(), NewManifest::EPOCH);
+        let store = BucketStore::open(bucket, &self.target.prefix, epoch, settings, self.env.clone())?;
+        let place = self.place();
+        let at = (place.as_str(), self.original.journal.as_path());
+        replay(moment, at, Arc::new(store), (options, functions), self.env)
+    }
+}
+
+fn cloned(moment: &Moment, pairs: &[Pair], state: &State) -> Cloned {
+    let floor = pairs.iter().map(|pair| pair.reference.floor).max().unwrap_or(0);
+    let (referenced, own): (Vec<_>, Vec<_>) = state.metas().partition(|meta| meta.id.file <= floor);
+    assert!(state.segments.is_empty(), "a clone begins without a journal");
+    let is_all = moment.until.is_none() && !moment.state.segments.is_empty();
+    Cloned {
+        commit: if is_all { state.last_seq() } else { moment.commit },
+        time: moment.time,
+        journal: moment.journal,
+        extents: referenced.len() as u64,
+        objects: pairs.iter().map(|pair| pair.reference.objects.len() as u64).sum(),
+        bytes: pairs.iter().map(|pair| pair.reference.bytes()).sum(),
+        written_bytes: own.iter().map(|meta| u64::from(meta.bytes)).sum(),
+    }
+}
+
+/// The error of a step before the snapshot: there is no clone, whatever that step has done.
+fn not_made(error: Error) -> Error {
+    if error.kind() == Kind::Poisoned { error.with_kind(Kind::Io) } else { error }
+}
+
+/// A number that no other caller draws.
+fn drawn(random: &dyn Random) -> u128 {
+    u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())
+}

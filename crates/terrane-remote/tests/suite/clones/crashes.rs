@@ -1,0 +1,120 @@
+//! Crashes, lost answers and refusals at each call of the making of a clone.
+
+use std::sync::Arc;
+
+use terrane::Kind;
+use terrane_base::env::Env;
+use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
+
+use super::{Place, compact, filled, of_filled, rows};
+use crate::support::{names, refused, retrying};
+
+/// A database, and how many calls a clone of it makes.
+fn counted(place: &Place) -> u64 {
+    filled(place).close().expect("closes");
+    let faulty = FaultyBucket::new(place.bucket.clone());
+    place.clone_through(Arc::new(faulty.clone()), "counted", None).expect("clones");
+    assert!(faulty.calls() > 20, "{}", faulty.calls());
+    faulty.calls()
+}
+
+/// A process that dies leaves no clone or a whole one, and the original as it was.
+#[test]
+fn a_crash_at_any_call_leaves_no_clone_or_a_whole_one() {
+    let place = Place::new();
+    let calls = counted(&place);
+    let mut whole = 0;
+    for call in 0..=calls {
+        let to = format!("c{call}");
+        let faulty = FaultyBucket::new(place.bucket.clone());
+        faulty.fail_from(call);
+        let made = place.clone_through(Arc::new(faulty), &to, None);
+        let is_there = place.state(&to).is_some();
+        assert!(is_there || made.is_err(), "call {call}");
+        assert!(made.is_ok() || call < calls, "call {call}");
+        if is_there {
+            whole += 1;
+            assert_eq!(rows(&place.open(&to)), of_filled(), "call {call}");
+        }
+    }
+    assert!(whole >= 1, "the last one is whole");
+    // The pins of those that are not there go; those that are keep theirs.
+    let deployment = place.deployment("db");
+    for pin in deployment.clone_pins_in(&*place.bucket).expect("lists") {
+        let prefix = pin.clone.strip_prefix("memory:/").expect("in the bucket").to_owned();
+        let released = deployment.release_clone_in(place.bucket.clone(), pin.number, false, &Env::real());
+        match place.state(&prefix) {
+            Some(_) => assert_eq!(released.expect_err("it is needed").kind(), Kind::Invalid, "{prefix}"),
+            None => drop(released.expect("it is not needed")),
+        }
+    }
+    assert_eq!(place.pins(), whole + 1, "and that of the counted one");
+    let original = place.open("db");
+    assert_eq!(rows(&original), of_filled());
+    compact(&original);
+    original.close().expect("closes");
+    place.collect("db", 4);
+    assert_eq!(rows(&place.open("counted")), of_filled());
+}
+
+/// An error that is no crash takes the pin back, as long as there is certainly no clone.
+#[test]
+fn a_refusal_at_any_call_leaves_no_pin_without_a_clone() {
+    let place = Place::new();
+    let calls = counted(&place);
+    for call in 0..calls {
+        let to = format!("c{call}");
+        let faulty = FaultyBucket::new(place.bucket.clone());
+        faulty.fail(call, Fault::Refused);
+        let before = place.pins();
+        let made = place.clone_through(Arc::new(faulty), &to, None);
+        let is_there = place.state(&to).is_some();
+        assert_eq!(made.is_ok(), is_there, "call {call}: {made:?}");
+        assert_eq!(place.pins() - before, usize::from(is_there), "call {call}: {made:?}");
+        if is_there {
+            assert_eq!(rows(&place.open(&to)), of_filled(), "call {call}");
+        }
+    }
+}
+
+/// The bucket of a deployment repeats its requests, and finds out what happened.
+#[test]
+fn a_lost_answer_at_any_call_changes_nothing() {
+    let place = Place::new();
+    let calls = counted(&place);
+    for call in 0..calls {
+        let to = format!("c{call}");
+        let faulty = FaultyBucket::new(place.bucket.clone());
+        faulty.fail(call, Fault::After);
+        let bucket = retrying(Arc::new(faulty), &place.env);
+        place.clone_through(bucket, &to, None).unwrap_or_else(|error| panic!("call {call}: {error}"));
+        assert_eq!(rows(&place.open(&to)), of_filled(), "call {call}");
+    }
+    assert_eq!(place.pins() as u64, calls + 1);
+}
+
+/// The opening of what an unfinished clone left makes a new database, which releases what the clone had.
+#[test]
+fn the_rest_of_an_unfinished_clone_is_no_clone() {
+    let place = Place::new();
+    let calls = counted(&place);
+    let die_at = |call: u64| {
+        let (to, faulty) = (format!("h{call}"), FaultyBucket::new(place.bucket.clone()));
+        faulty.fail_from(call);
+        let made = place.clone_through(Arc::new(faulty), &to, None);
+        let is_begun = !names(&*place.bucket, &format!("{to}/manifest")).is_empty();
+        (made.is_err() && is_begun && place.state(&to).is_none()).then_some(to)
+    };
+    let half = (0..calls).rev().find_map(die_at).expect("the manifest is begun before its snapshot");
+    let text = refused(place.clone_through(place.bucket.clone(), &half, None), Kind::Invalid);
+    assert!(text.contains("empty prefix"), "{text}");
+    let pins = place.pins();
+    let db = place.open(&half);
+    assert!(rows(&db).is_empty());
+    super::put_all(&db, 0..5, 1);
+    db.flush().expect("flushes");
+    db.close().expect("closes");
+    place.collect(&half, 4);
+    assert_eq!(place.pins(), pins - 1);
+    assert_eq!(rows(&place.open(&half)), super::expected(&[(0..5, 1)]));
+}
