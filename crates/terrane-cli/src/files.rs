@@ -197,7 +197,7 @@ pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Removes a directory and what is in it, or only what is in it, while this process holds the lock of the
+/// Removes a directory and its content, or only its content, while this process holds the lock of the
 /// database there: where another one has it, nothing is removed.
 ///
 /// # Errors

@@ -308,7 +308,7 @@ impl<'d> Importer<'d> {
 }
 
 /// Returns true if a put was refused for its key or value, as by the limits or by the table's merge operator.
-/// A batch that holds nothing else refuses it, too; what is wrong with database or batch does not show
+/// A batch that holds nothing else refuses it, too; an error of database or batch does not show
 /// there.
 fn is_of_row(error: &Error, table: &Table, row: &Row) -> bool {
     error.kind() == Kind::Invalid

@@ -179,11 +179,11 @@ pub(super) fn open_table(engine: &Engine, place: &TableArgs, access: Access) -> 
 /// The directory of a database that a command makes if it is missing, and removes if it then adds nothing.
 pub(super) struct NewDatabase<'p> {
     path: &'p Path,
-    /// What was there before; none for a database, or for a place that is not a directory of this machine.
+    /// The state of before; none for a database, or for a place that is not a directory of this machine.
     before: Option<Before>,
 }
 
-/// What was at the place of a new database.
+/// The state of the place of a new database.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Before {
     Nothing,
@@ -205,7 +205,8 @@ impl<'p> NewDatabase<'p> {
     /// Removes the database that the command has made, which holds nothing and is closed.
     pub(super) fn remove(self) {
         let Some(before) = self.before else { return };
-        // The error of the command is the one to act on; what is left is an empty database.
+        debug_assert!(self.path.exists() || before == Before::Nothing, "the directory of the user stays");
+        // The error of the command is the one to act on; an empty database is left.
         let _ = files::remove_database(self.path, LOCK, before == Before::EmptyDirectory);
     }
 }

@@ -8,7 +8,7 @@ use clap::Parser;
 use proptest::prelude::*;
 use terrane::Db;
 
-use crate::common::Shell;
+use crate::common::{Shell, people};
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -141,4 +141,31 @@ fn an_export_has_its_name_when_it_is_complete() {
     shell.fails("export db new.txt", 2, &["--format"]);
     shell.fails("export db empty.extents --from x", 1, &["no row in the range"]);
     assert_eq!(shell.ok("export db"), "{\"key\":\"k\",\"value\":\"v\"}\n");
+}
+
+#[test]
+fn an_ingest_that_fails_leaves_no_database_that_it_made() {
+    let shell = Shell::new();
+    shell.file("rows.jsonl", people(1000));
+    shell.ok("import db rows.jsonl --key id");
+    shell.ok("export db rows.extents");
+    let mut bytes = std::fs::read(shell.path("rows.extents")).unwrap();
+    bytes[100] ^= 1;
+    shell.file("damaged.extents", bytes);
+    let ways = [("damaged.extents", 3), ("rows.extents rows.extents", 2), ("rows.extents --table none", 1)];
+    for (files, code) in ways {
+        for flag in ["", " --copy"] {
+            shell.fails(&format!("ingest new {files}{flag}"), code, &[]);
+            assert!(!shell.path("new").exists(), "{files}{flag}");
+        }
+    }
+    std::fs::create_dir(shell.path("empty")).unwrap();
+    shell.fails("ingest empty damaged.extents", 3, &[]);
+    assert_eq!(std::fs::read_dir(shell.path("empty")).unwrap().count(), 0, "the directory is the user's");
+    // What was there stays.
+    shell.ok("tables old --create t");
+    shell.fails("ingest old damaged.extents", 3, &[]);
+    assert_eq!(shell.ok("tables old"), "default\nt\n");
+    shell.ok("ingest new rows.extents");
+    assert_eq!(shell.ok("count new"), "1000\n");
 }

@@ -14,7 +14,7 @@ const MIB: u64 = 1 << 20;
 /// Bytes of a key.
 const KEY_BYTES: u64 = 11;
 
-/// What was used of the device, in bytes.
+/// Bytes used of the device.
 struct Used {
     /// The most while rows were written.
     peak: u64,
@@ -45,7 +45,7 @@ fn overwrite(data: u64, value_bytes: u64, options: &Options) -> Used {
         }
     }
     engine.write(&batch, false).unwrap();
-    // What is promised of a closed database holds where hidden versions are merged away.
+    // The promise of a closed database holds where hidden versions are merged away.
     engine.compact_range(&table, &Bounds::all()).unwrap();
     engine.wait_until_quiescent().unwrap();
     let write_memory = engine.options().write_memory_bytes;
@@ -55,7 +55,7 @@ fn overwrite(data: u64, value_bytes: u64, options: &Options) -> Used {
 
 /// Larger by the environment: the figures of `docs/promises.md` are those of 8, 32 and 96 MiB.
 #[test]
-fn overwrites_take_no_more_than_the_stated_space() {
+fn overwrites_take_at_most_the_stated_space() {
     let data = number_from_env("TERRANE_SPACE_MIB", 8) * MIB;
     let memory_bytes = number_from_env("TERRANE_SPACE_MEMORY_MIB", 16) * MIB;
     for value_bytes in [100, KIB, 16 * KIB] {

@@ -40,7 +40,7 @@ pub use log::{LogBucket, LogSettings};
 pub use memory::MemoryBucket;
 pub(crate) use open::is_absent;
 pub use open::{BucketSettings, open, open_with};
-pub(crate) use open::{Patience, open_within};
+pub(crate) use open::{RequestTimes, open_within};
 pub use pending::Pending;
 pub use retry::{RetryLimits, RetryingBucket};
 

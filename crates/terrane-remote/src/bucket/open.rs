@@ -13,7 +13,7 @@ use super::{Bucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket};
 
 /// How long a caller waits for a bucket.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Patience {
+pub(crate) struct RequestTimes {
     /// How long a request is repeated.
     pub(crate) limits: RetryLimits,
     /// Attempts that are made in any case.
@@ -22,11 +22,11 @@ pub(crate) struct Patience {
     pub(crate) request_max: Duration,
 }
 
-impl Default for Patience {
+impl Default for RequestTimes {
     /// That of a database at work.
     fn default() -> Self {
         let limits = RetryLimits::default();
-        Patience { limits, attempts_min: ATTEMPTS_MIN, request_max: Duration::MAX }
+        RequestTimes { limits, attempts_min: ATTEMPTS_MIN, request_max: Duration::MAX }
     }
 }
 
@@ -65,8 +65,8 @@ impl Default for BucketSettings {
 /// # Errors
 /// As [`open`].
 pub fn open_with(url: &str, env: &Env, settings: BucketSettings) -> Result<Arc<dyn Bucket>> {
-    let patience = Patience { limits: settings.limits, ..Patience::default() };
-    open_within(url, env, patience, settings.hedged_reads)
+    let times = RequestTimes { limits: settings.limits, ..RequestTimes::default() };
+    open_within(url, env, times, settings.hedged_reads)
 }
 
 /// As [`open_with`], for a caller that waits for another time.
@@ -76,22 +76,22 @@ pub fn open_with(url: &str, env: &Env, settings: BucketSettings) -> Result<Arc<d
 pub(crate) fn open_within(
     url: &str,
     env: &Env,
-    patience: Patience,
+    times: RequestTimes,
     hedged_reads: bool,
 ) -> Result<Arc<dyn Bucket>> {
     let inner: Arc<dyn Bucket> = match url.split_once(':') {
         Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
         Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
-        Some(("s3", _)) => s3(url, patience.request_max, hedged_reads)?,
-        Some(("grpc" | "grpcs", _)) => grpc(url, env, patience.request_max)?,
+        Some(("s3", _)) => s3(url, times.request_max, hedged_reads)?,
+        Some(("grpc" | "grpcs", _)) => grpc(url, env, times.request_max)?,
         _ => {
             let message =
                 format!("address {url:?}: use s3://NAME, grpc://HOST:PORT, file:///DIRECTORY or memory:");
             return Err(Error::invalid(message));
         }
     };
-    let repeating = RetryingBucket::new(inner, patience.limits, env.clone());
-    Ok(Arc::new(repeating.with_attempts(patience.attempts_min)))
+    let repeating = RetryingBucket::new(inner, times.limits, env.clone());
+    Ok(Arc::new(repeating.with_attempts(times.attempts_min)))
 }
 
 /// Returns true if the address is that of a directory which does not exist: opening would make it, and a

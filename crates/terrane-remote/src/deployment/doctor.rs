@@ -14,7 +14,7 @@ use terrane_levels::{directory, journal_place};
 use super::follow::{self, Buckets};
 use super::journal::journal_in_bucket;
 use super::{BucketJournal, Deployment};
-use crate::bucket::{self, Patience, RetryLimits, names, probe};
+use crate::bucket::{self, RequestTimes, RetryLimits, names, probe};
 use crate::jobs::JobTable;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
@@ -29,9 +29,10 @@ const LIMITS: RetryLimits = RetryLimits {
 /// The storage, as what depends on it names it.
 const STORAGE: &str = "the storage";
 /// For the checks, which move little.
-const REACHING: Patience = Patience { limits: LIMITS, attempts_min: 1, request_max: Duration::from_secs(5) };
+const REACHING: RequestTimes =
+    RequestTimes { limits: LIMITS, attempts_min: 1, request_max: Duration::from_secs(5) };
 /// For what may be long, as lists: the bucket has answered before.
-const READING: Patience = Patience { request_max: Duration::MAX, ..REACHING };
+const READING: RequestTimes = RequestTimes { request_max: Duration::MAX, ..REACHING };
 
 /// The outcome of trying one part.
 #[derive(Clone, Debug)]

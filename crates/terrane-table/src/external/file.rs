@@ -123,6 +123,7 @@ impl ExternalFile {
     /// `Corrupt`, naming the file and the offset; `Io`.
     pub fn read_verified(&self, meta: &ExtentMeta) -> Result<Vec<u8>> {
         let held = Some((meta.id, self.read(meta)?));
+        debug_assert!(self.extents.held.is_none(), "a file of its own reads each time");
         let extent = FileExtents { file: self.extents.file.clone(), held };
         if let Some(error) = verify_extent(meta, &extent).into_iter().next() {
             return Err(error);
@@ -137,6 +138,7 @@ impl FileExtents {
     /// Bytes of the extent that is held, if these are some of them.
     fn held(&self, id: ExtentId, offset: u32, len: usize) -> Option<&[u8]> {
         let (_, bytes) = self.held.as_ref().filter(|(held, _)| *held == id)?;
+        debug_assert!(!bytes.is_empty(), "an extent that was read has a footer");
         bytes.get(offset as usize..)?.get(..len)
     }
 

@@ -241,8 +241,8 @@ impl Shell {
         super::run(&arguments, out)?;
         let is_raw =
             matches!(&arguments.command, Command::Get(get) if get.format == Format::Raw && !get.number);
-        // Into a file go the bytes of the value alone; whoever reads the screen, or what a pipe has in its
-        // place, sees the next line below it.
+        // A file gets the bytes of the value alone; a reader of the screen, or of a pipe in its place, sees
+        // the next line below it.
         let ends_line = !has_format(words) || std::io::stdout().is_terminal();
         if is_raw && place == Place::Screen && ends_line {
             writeln!(out)?;

@@ -95,7 +95,7 @@ impl WritePath {
             let opened = ExternalFile::open_ordered(&**self.disk(), &file.path, &self.functions.orders)?;
             check_purpose(&opened, &file.table)?;
             check_slots(&opened)?;
-            // What is copied is verified then, and read once.
+            // A copy is verified then, and read once.
             if options.verify
                 && !options.copy
                 && let Some(error) = opened.verify().into_iter().next()
