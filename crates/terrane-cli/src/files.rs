@@ -197,27 +197,6 @@ pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Removes a directory and its content, or only its content, while this process holds the lock of the
-/// database there: where another one has it, nothing is removed.
-///
-/// # Errors
-/// Of the operating system.
-pub fn remove_database(path: &Path, lock: &str, keeps_directory: bool) -> io::Result<()> {
-    let held = File::open(path.join(lock))?;
-    if held.try_lock().is_err() {
-        return Ok(());
-    }
-    if !keeps_directory {
-        return std::fs::remove_dir_all(path);
-    }
-    for entry in std::fs::read_dir(path)? {
-        let entry = entry?;
-        let remove = if entry.file_type()?.is_dir() { std::fs::remove_dir_all } else { std::fs::remove_file };
-        remove(&entry.path())?;
-    }
-    Ok(())
-}
-
 /// Makes a directory and those above it.
 ///
 /// # Errors

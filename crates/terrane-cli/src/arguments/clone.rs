@@ -23,7 +23,7 @@ The bucket of the original must be in reach of the clone until then, under the a
 With --at and --at-commit the clone begins with an earlier state, as far back as garbage_age_s keeps what was replaced.
 
 A clone that was deleted by hand leaves its pin: --pins lists the pins, --release takes one back. It refuses while the clone
-is there and needs the objects, and where its bucket cannot be asked; --force releases it all the same, and a clone that
+is there, may be being made, or cannot be asked; --force releases it all the same, and a clone that
 needs the objects loses data.
 ";
 

@@ -4,11 +4,11 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::json;
-use terrane::{ExtentInfo, IngestOptions, Kind, inspect_extent_file};
+use terrane::{ExtentInfo, IngestOptions, inspect_extent_file};
 use terrane_format::external;
 
 use super::consent;
-use super::store::{Access, NewDatabase, bounds, check_range, close, end, open_table, start};
+use super::store::{Access, DEFAULT, bounds, check_range, close, end, is_new, open_table, start};
 use crate::arguments::{Engine, bulk};
 use crate::exit::{Code, Failure};
 use crate::files;
@@ -23,19 +23,15 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     for file in &command.files {
         require_external(file)?;
     }
-    let new = NewDatabase::at(engine, &command.place.database)?;
-    let (db, table) = match open_table(engine, &command.place, Access::Create) {
-        Err(failure) => {
-            // The table may be missing in a database that this command has made.
-            new.remove();
-            return Err(failure);
-        }
-        opened => opened?,
-    };
+    let is_new = is_new(engine, &command.place.database)?;
+    if is_new {
+        check_for_new(command)?;
+    }
+    let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let options = IngestOptions {
         copy: command.copy,
         remove: command.remove,
-        verify: !command.no_verify,
+        verify: !command.no_verify && !is_new,
         ..IngestOptions::default()
     };
     let files: Vec<_> = command.files.iter().map(|file| (&table, file)).collect();
@@ -45,17 +41,7 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     let amount = move || (files::tree_bytes(&into).saturating_sub(before).min(total), Some(total));
     let ingested = ticking("ingest", amount, || db.ingest(&files, options))?;
     drop(stopping);
-    let ingested = match ingested {
-        // Of a poisoned database it is not known what is in.
-        Err(error) if error.kind() != Kind::Poisoned => {
-            let is_closed = close(engine, db).is_ok();
-            if is_closed {
-                new.remove();
-            }
-            return Err(error.into());
-        }
-        ingested => ingested?,
-    };
+    let ingested = ingested?;
     writeln!(
         out,
         "{} entries and {} range deletes in {} extents came in at {}: {} files linked, {} copied",
@@ -70,6 +56,22 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
         writeln!(out, "{} files could not be removed", count(ingested.files_left))?;
     }
     close(engine, db)
+}
+
+/// Checks what a new database cannot take before it is made: nothing is left of it then.
+fn check_for_new(command: &bulk::Ingest) -> Result<(), Failure> {
+    let table = &command.place.table;
+    if table != DEFAULT {
+        let place = path(&command.place.database);
+        let why = format!("{place} is not there, and a new database has no table {table:?}: make it first");
+        return Err(Failure::new(Code::NotFound, why));
+    }
+    let reading = exit_on_signal("no database was made".to_owned())?;
+    for file in &command.files {
+        inspect_extent_file(file, !command.no_verify)?;
+    }
+    drop(reading);
+    Ok(())
 }
 
 /// Refuses a file that does not end as external files do: damage is something else.

@@ -23,7 +23,7 @@ use terrane_format::dump;
 
 use super::copy_state::{State, Tally};
 use super::position::TABLE;
-use super::store::{Access, open_setting};
+use super::store::{Access, DEFAULT, open_setting};
 use crate::arguments::Engine;
 use crate::arguments::import::Import;
 use crate::exit::{Code, Failure};
@@ -34,8 +34,6 @@ use crate::text::{count, size};
 
 /// Bytes of rows in one load: what a kill costs at most.
 const LOAD_BYTES: u64 = 256 << 20;
-/// Name of the table that every database has, here and there.
-const DEFAULT: &str = "default";
 /// Rows between two updates of the progress bar.
 const BAR_ROWS: u64 = 1024;
 

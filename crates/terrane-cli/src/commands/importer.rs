@@ -203,6 +203,11 @@ impl<'d> Importer<'d> {
                 Err(failure) => return Err(self.ended_by(failure)),
             },
         };
+        // Before the row is in the batch, which is committed if this fails.
+        let is_replaced = match self.counts_replaced.then(|| self.is_there(&table, &row.key)).transpose() {
+            Ok(is_replaced) => is_replaced,
+            Err(error) => return Err(self.ended_by(error.into())),
+        };
         match self.pending.batch.put(&table, &row.key, &row.value) {
             Ok(()) => {}
             Err(error) if is_of_row(&error, &table, row) => {
@@ -212,21 +217,26 @@ impl<'d> Importer<'d> {
             Err(error) => return Err(self.ended_by(error.into())),
         }
         let pending = &mut self.pending;
-        if self.counts_replaced {
-            let is_there = || match table.contains(&row.key) {
-                // A key whose operands cannot be folded is there, and a put mends it.
-                Err(error) if error.kind() == Kind::Invalid => Ok(true),
-                found => found,
-            };
-            let is_first = pending.keys.insert((table.number(), row.key.clone()));
-            match if is_first { is_there() } else { Ok(true) } {
-                Ok(is_replaced) => pending.replaced += u64::from(is_replaced),
-                Err(error) => return Err(self.ended_by(error.into())),
-            }
+        if let Some(is_replaced) = is_replaced {
+            pending.keys.insert((table.number(), row.key.clone()));
+            pending.replaced += u64::from(is_replaced);
         }
         pending.records += 1;
         pending.position = Some(self.records.position());
         Ok(())
+    }
+
+    /// Returns true if the table, or a row before, has the key.
+    fn is_there(&self, table: &Table, key: &[u8]) -> terrane::Result<bool> {
+        debug_assert!(self.counts_replaced, "a read for each row, for a count that no user asked for");
+        if self.pending.keys.contains(&(table.number(), key.to_vec())) {
+            return Ok(true);
+        }
+        match table.contains(key) {
+            // A key whose operands cannot be folded is there, and a put mends it.
+            Err(error) if error.kind() == Kind::Invalid => Ok(true),
+            found => found,
+        }
     }
 
     /// The error that ends an import which skips bad records, too, because it is not one of the record. What

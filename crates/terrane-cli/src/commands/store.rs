@@ -11,8 +11,8 @@ use crate::exit::{Code, Failure};
 use crate::files;
 use crate::text::{self, key_argument};
 
-/// The file of a database by which a process has it for itself.
-const LOCK: &str = "LOCK";
+/// The table that every database has.
+pub(super) const DEFAULT: &str = "default";
 
 /// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,39 +176,10 @@ pub(super) fn open_table(engine: &Engine, place: &TableArgs, access: Access) -> 
     Ok((db, table))
 }
 
-/// The directory of a database that a command makes if it is missing, and removes if it then adds nothing.
-pub(super) struct NewDatabase<'p> {
-    path: &'p Path,
-    /// The state of before; none for a database, or for a place that is not a directory of this machine.
-    before: Option<Before>,
-}
-
-/// The state of the place of a new database.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Before {
-    Nothing,
-    EmptyDirectory,
-}
-
-impl<'p> NewDatabase<'p> {
-    /// Looks at `path` before the database is opened.
-    pub(super) fn at(engine: &Engine, path: &'p Path) -> Result<NewDatabase<'p>, Failure> {
-        let is_directory = engine.opened.is_none() && matches!(deployment::target(path)?, Target::Directory);
-        let before = match files::kind(path) {
-            Ok(None) if is_directory => Some(Before::Nothing),
-            Ok(Some(files::Occupied::Empty)) if is_directory => Some(Before::EmptyDirectory),
-            _ => None,
-        };
-        Ok(NewDatabase { path, before })
-    }
-
-    /// Removes the database that the command has made, which holds nothing and is closed.
-    pub(super) fn remove(self) {
-        let Some(before) = self.before else { return };
-        debug_assert!(self.path.exists() || before == Before::Nothing, "the directory of the user stays");
-        // The error of the command is the one to act on; an empty database is left.
-        let _ = files::remove_database(self.path, LOCK, before == Before::EmptyDirectory);
-    }
+/// Returns true if a command that makes a database would make one at `path`, in a directory of this machine.
+pub(super) fn is_new(engine: &Engine, path: &Path) -> Result<bool, Failure> {
+    let is_directory = engine.opened.is_none() && matches!(deployment::target(path)?, Target::Directory);
+    Ok(is_directory && matches!(files::kind(path), Ok(None | Some(files::Occupied::Empty))))
 }
 
 /// The table `name` with these options; made if it is missing.

@@ -144,7 +144,7 @@ fn an_export_has_its_name_when_it_is_complete() {
 }
 
 #[test]
-fn an_ingest_that_fails_leaves_no_database_that_it_made() {
+fn an_ingest_of_what_a_new_database_cannot_take_makes_none() {
     let shell = Shell::new();
     shell.file("rows.jsonl", people(1000));
     shell.ok("import db rows.jsonl --key id");
@@ -152,7 +152,8 @@ fn an_ingest_that_fails_leaves_no_database_that_it_made() {
     let mut bytes = std::fs::read(shell.path("rows.extents")).unwrap();
     bytes[100] ^= 1;
     shell.file("damaged.extents", bytes);
-    let ways = [("damaged.extents", 3), ("rows.extents rows.extents", 2), ("rows.extents --table none", 1)];
+    let ways =
+        [("damaged.extents", 3), ("rows.extents damaged.extents", 3), ("rows.extents --table none", 1)];
     for (files, code) in ways {
         for flag in ["", " --copy"] {
             shell.fails(&format!("ingest new {files}{flag}"), code, &[]);

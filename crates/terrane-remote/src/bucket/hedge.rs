@@ -2,8 +2,8 @@
 //! answer counts (Dean and Barroso, "The Tail at Scale", CACM 2013). Objects never change, so either answer
 //! is right.
 //!
-//! * *Which reads.* Short ones, [`SHORT_BYTES_MAX`] in all. The time of a long one is that of its bytes,
-//!   which a second request would take from the first.
+//! * *Which reads.* Short ones of one request, [`SHORT_BYTES_MAX`] at most. The time of a long one is that of
+//!   its bytes, which a second request would take from the first.
 //! * *When.* Behind the 95th percentile of the times of short reads, and not before [`DELAY_MIN`]. The
 //!   percentile is one number: a slower read raises it by 19 parts, a faster one lowers it by one part, so
 //!   that it rests where one read in 20 is slower (after Ma, Muthukrishnan and Sandler, "Frugal Streaming for

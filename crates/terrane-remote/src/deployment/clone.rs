@@ -146,7 +146,7 @@ impl Deployment {
         let database = DatabaseId(drawn(&*env.random));
         let cloning = Cloning { original: self, target, bucket, target_bucket, database, env: &env };
         cloning.check_target()?;
-        let began = cloning.now()?;
+        let began = bucket_time(&cloning.bucket, &self.prefix, &env)?;
         let moment = self.moment(&cloning.bucket, at, &env)?;
         let pairs = cloning.pairs(&moment)?;
         let made = cloning.make(&moment, &pairs, began, (&options, functions.into()));
@@ -214,22 +214,6 @@ impl Cloning<'_> {
             )));
         }
         Ok(())
-    }
-
-    /// The time by the clock of the original's bucket. The object that shows it has the name of one of
-    /// the collection of garbage, of no writer: where it stays, the next collection deletes it.
-    fn now(&self) -> Result<Duration> {
-        let folder = Folders::new(&self.original.prefix).garbage;
-        let random = &*self.env.random;
-        let name = format!("{folder}/{:020}-{:016x}-now-{:016x}", 0, random.next_u64(), random.next_u64());
-        self.bucket.create(&name, b"now")?;
-        let listed = self.bucket.list(&folder, None)?;
-        self.bucket.delete(std::slice::from_ref(&name))?;
-        let created = listed.iter().find(|object| object.name == name).map(|object| object.modified);
-        created.ok_or_else(|| {
-            let place = names::place(self.bucket.url(), &name);
-            Error::new(Kind::Busy, format!("{place} was deleted by the writer of the original: try again"))
-        })
     }
 
     /// The pins and references: one of each for every database that has objects of the state.
@@ -306,6 +290,11 @@ impl Cloning<'_> {
         let state = self.state_of(moment, (options, functions)).map_err(not_made)?;
         let last_seq = state.last_seq();
         let state = state.detached(self.database, &[], last_seq);
+        debug_assert!(!pairs.is_empty() || moment.objects.is_empty(), "each object is kept by a pin");
+        // A person may have released a pin by force meanwhile.
+        for pair in pairs {
+            pair.bucket.get_tail(&PinNames::new(&pair.prefix).of(pair.pin.nonce), 1).map_err(not_made)?;
+        }
         manifest.publish(&state)?;
         Ok(cloned(moment, pairs, &state))
     }
@@ -390,4 +379,20 @@ fn not_made(error: Error) -> Error {
 /// A number that no other caller draws.
 fn drawn(random: &dyn Random) -> u128 {
     u128::from(random.next_u64()) << 64 | u128::from(random.next_u64())
+}
+
+/// The time by the clock of the bucket of the database below `prefix`. The object that shows it has the name
+/// of one of the collection of garbage, of no writer: where it stays, the next collection deletes it.
+pub(super) fn bucket_time(bucket: &Arc<dyn Bucket>, prefix: &str, env: &Env) -> Result<Duration> {
+    let folder = Folders::new(prefix).garbage;
+    let random = &*env.random;
+    let name = format!("{folder}/{:020}-{:016x}-now-{:016x}", 0, random.next_u64(), random.next_u64());
+    bucket.create(&name, b"now")?;
+    let listed = bucket.list(&folder, None)?;
+    bucket.delete(std::slice::from_ref(&name))?;
+    let created = listed.iter().find(|object| object.name == name).map(|object| object.modified);
+    created.ok_or_else(|| {
+        let place = names::place(bucket.url(), &name);
+        Error::new(Kind::Busy, format!("{place} was deleted by the writer of the original: try again"))
+    })
 }

@@ -99,6 +99,7 @@ impl Deployment {
         pin: &ClonePin,
         env: &Env,
     ) -> Result<()> {
+        debug_assert_eq!(pin.number, number, "a pin is found by its number");
         let pins = pin_objects(&**bucket, &self.prefix)?;
         let found = pins.into_iter().find(|(found, ..)| *found == number).map(|(.., pin)| pin);
         let Some(object) = found.transpose()? else { return Ok(()) };
@@ -119,19 +120,34 @@ impl Deployment {
             false => crate::bucket::open(&object.url, env).map_err(cannot_tell)?,
         };
         let found = ManifestFolder::new(of_clone.clone(), &object.prefix)?.read().map_err(cannot_tell)?;
-        let found = found.filter(|found| found.last.database.0 == object.clone);
-        let Some(state) = found.as_ref().and_then(|found| found.state.as_ref()) else { return Ok(()) };
-        let is_named = |file: u32| object.objects.keys().any(|name| name.number == file);
-        if !state.extents().any(|(id, _)| is_named(id.file)) {
-            return Ok(());
-        }
-        debug_assert!(!object.objects.is_empty(), "a pin without an object keeps nothing");
         let clone = &pin.clone;
-        Err(Error::invalid(format!(
-            "the clone {clone} is there and reads {} objects of this database: it releases its pin itself once it has \
-             rewritten them (`terrane compact`); delete the clone first, or it loses data",
-            pin.objects
-        )))
+        let found = found.filter(|found| found.last.database.0 == object.clone);
+        if found.is_some_and(|found| found.state.is_some()) {
+            // Its readers may be at an earlier state, so what it names now says too little.
+            return Err(Error::invalid(format!(
+                "the clone {clone} is there and may read {} objects of this database: it releases its pin itself some \
+                 time after it has rewritten them (`terrane compact`); delete the clone first, or it loses data",
+                pin.objects
+            )));
+        }
+        if object.url.starts_with("file:") {
+            let message =
+                format!("{clone} is not there, which says nothing of that directory on another machine");
+            return Err(cannot_tell(Error::new(Kind::Io, message)));
+        }
+        let age = super::clone::bucket_time(bucket, &self.prefix, env)?.saturating_sub(pin.created);
+        if age < self.settings.garbage_age {
+            return Err(Error::new(
+                Kind::Busy,
+                format!(
+                    "the clone {clone} may be being made just now: its pin is {} s old; release it once it is {} s \
+                     old, or use --force if you know that it is lost",
+                    age.as_secs(),
+                    self.settings.garbage_age.as_secs()
+                ),
+            ));
+        }
+        Ok(())
     }
 
     /// The lines of the doctor about clones: one line for each pin, and one for each original.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use terrane::Kind;
-use terrane_base::env::Env;
+use terrane_base::env::Clock;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
 
 use super::{Place, compact, filled, of_filled, rows};
@@ -40,9 +40,15 @@ fn a_crash_at_any_call_leaves_no_clone_or_a_whole_one() {
     assert!(whole >= 1, "the last one is whole");
     // The pins of those that are not there go; those that are keep theirs.
     let deployment = place.deployment("db");
+    let release = |number| deployment.release_clone_in(place.bucket.clone(), number, false, &place.env);
+    // A clone that is being made looks the same.
+    let pins = deployment.clone_pins_in(&*place.bucket).expect("lists");
+    let kinds: Vec<_> = pins.iter().map(|pin| release(pin.number).expect_err("it is young").kind()).collect();
+    assert!(kinds.contains(&Kind::Busy) && kinds.contains(&Kind::Invalid), "{kinds:?}");
+    place.clock.sleep(super::AGE);
     for pin in deployment.clone_pins_in(&*place.bucket).expect("lists") {
         let prefix = pin.clone.strip_prefix("memory:/").expect("in the bucket").to_owned();
-        let released = deployment.release_clone_in(place.bucket.clone(), pin.number, false, &Env::real());
+        let released = release(pin.number);
         match place.state(&prefix) {
             Some(_) => assert_eq!(released.expect_err("it is needed").kind(), Kind::Invalid, "{prefix}"),
             None => drop(released.expect("it is not needed")),
