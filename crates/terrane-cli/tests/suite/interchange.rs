@@ -8,7 +8,7 @@ use clap::Parser;
 use proptest::prelude::*;
 use terrane::Db;
 
-use crate::common::{Shell, people};
+use crate::common::Shell;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
 
@@ -146,11 +146,7 @@ fn an_export_has_its_name_when_it_is_complete() {
 #[test]
 fn an_ingest_of_what_a_new_database_cannot_take_makes_none() {
     let shell = Shell::new();
-    shell.file("rows.jsonl", people(1000));
-    shell.ok("import db rows.jsonl --key id");
-    shell.ok("export db rows.extents");
-    let mut bytes = std::fs::read(shell.path("rows.extents")).unwrap();
-    bytes[100] ^= 1;
+    let bytes = shell.damaged_extents();
     shell.file("damaged.extents", bytes);
     let ways =
         [("damaged.extents", 3), ("rows.extents damaged.extents", 3), ("rows.extents --table none", 1)];

@@ -122,8 +122,7 @@ impl Bucket for ClientBucket {
         let bytes = ranges.iter().map(|range| range.end - range.start).sum();
         let (client, url) = (Arc::clone(&self.client), Arc::clone(&self.url));
         // Several requests would be hedged by as many.
-        let is_one = merged(&ranges).len() == 1;
-        let hedge = self.hedge.clone().filter(|_| is_one);
+        let hedge = self.hedge.clone().filter(|_| ranges.len() == 1 || merged(&ranges).len() == 1);
         self.begin("read", name, bytes, async move {
             let read = || get_ranges(&client, &url, &path, &ranges);
             match &hedge {

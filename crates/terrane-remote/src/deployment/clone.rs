@@ -124,9 +124,8 @@ impl Deployment {
             return Err(self.no_database());
         }
         let env = Env::real();
-        let bucket = crate::bucket::open(&self.url, &env)?;
-        let target_bucket =
-            if self.url == target.url { bucket.clone() } else { crate::bucket::open(&target.url, &env)? };
+        let bucket = self.open_bucket(&env)?;
+        let target_bucket = if self.url == target.url { bucket.clone() } else { target.open_bucket(&env)? };
         self.clone_in((bucket, target_bucket), (target, at), options, functions, env)
     }
 

@@ -36,7 +36,7 @@ impl Deployment {
         if crate::bucket::is_absent(&self.url) {
             return Ok(Vec::new());
         }
-        let bucket = crate::bucket::open(&self.url, &Env::real())?;
+        let bucket = self.open_bucket(&Env::real())?;
         self.clone_pins_in(&*bucket)
     }
 
@@ -55,14 +55,15 @@ impl Deployment {
         pin_objects(bucket, &self.prefix)?.into_iter().map(shown).collect()
     }
 
-    /// Deletes a pin whose clone was deleted. A clone that is there is asked first: one that needs the
-    /// objects is refused, and so is one whose bucket does not answer, unless `is_forced`.
+    /// Deletes a pin whose clone was deleted. A clone keeps its pin if it is there, cannot be asked, or may
+    /// be being made, unless `is_forced`.
     ///
     /// # Errors
-    /// `NotFound` if there is no such pin; `Invalid` if the clone is there; `Corrupt`, `Io`.
+    /// `NotFound` if there is no such pin; `Invalid` if the clone is there; `Busy` if the pin is younger than
+    /// `garbage_age_s`; `Corrupt`, `Io`.
     pub fn release_clone(&self, number: u128, is_forced: bool) -> Result<ClonePin> {
         let env = Env::real();
-        let bucket = crate::bucket::open(&self.url, &env)?;
+        let bucket = self.open_bucket(&env)?;
         self.release_clone_in(bucket, number, is_forced, &env)
     }
 

@@ -90,6 +90,16 @@ impl Shell {
         child.stdin.take().unwrap().write_all(input).unwrap();
         child.wait_with_output().unwrap()
     }
+
+    /// Exports 1000 rows as the external file `rows.extents`; returns its bytes with one of them wrong.
+    pub fn damaged_extents(&self) -> Vec<u8> {
+        self.file("rows.jsonl", people(1000));
+        self.ok("import db rows.jsonl --key id");
+        self.ok("export db rows.extents");
+        let mut bytes = std::fs::read(self.path("rows.extents")).unwrap();
+        bytes[100] ^= 1;
+        bytes
+    }
 }
 
 /// Standard error without the line about an opening that takes more than 2 s, as any may on a busy machine.
