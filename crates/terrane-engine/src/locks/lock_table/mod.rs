@@ -18,7 +18,7 @@
 //! mutexes is shard, then range locks or graph.
 
 mod evict;
-mod lock_wait;
+pub(crate) mod lock_wait;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -30,7 +30,7 @@ use crate::locks::lock_expiry::LockExpiries;
 use crate::locks::range_locks::{Blocker, LockTarget, RangeLock, RangeLocks};
 use crate::locks::wait_graph::WaitGraph;
 
-pub(crate) use lock_wait::{LockWait, Refusal, Room, Waited};
+pub(crate) use lock_wait::{LockWait, Refusal, Waited};
 
 /// Maps of locks, each under a mutex of its own.
 const SHARDS: usize = if cfg!(feature = "shuttle") { 2 } else { 64 };

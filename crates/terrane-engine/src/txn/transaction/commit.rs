@@ -9,7 +9,8 @@ use terrane_base::{Batch, Error, Kind, Result, SeqNo, verify};
 use crate::locks::conflict_window::{Footprint, Look, Verdict};
 use crate::locks::gate::{Held, InFlight, PlainLocks, keys_of};
 use crate::locks::key_range::{KeyRange, deletes_of};
-use crate::locks::lock_table::{LockKey, LockMode, LockWait, Room};
+use crate::locks::lock_table::lock_wait::Room;
+use crate::locks::lock_table::{LockKey, LockMode, LockWait};
 use crate::locks::range_locks::{LockTarget, RangeLock};
 use crate::txn::transaction::Transaction;
 
