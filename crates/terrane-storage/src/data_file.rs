@@ -97,7 +97,13 @@ impl DataFile {
 
     pub(crate) fn punch(&self, from: u32, to: u32) -> Result<()> {
         assert!(from < to, "slots {from}..{to} are punched");
-        self.file.punch(slot_offset(from), slot_offset(to - from))
+        self.punch_bytes(slot_offset(from), slot_offset(to))
+    }
+
+    /// Gives the space of the bytes from `from` to `to` back to the device.
+    pub(crate) fn punch_bytes(&self, from: u64, to: u64) -> Result<()> {
+        debug_assert!(from < to, "bytes {from}..{to} are punched");
+        self.file.punch(from, to - from)
     }
 
     pub(crate) fn shrink(&self, slots: u32) -> Result<()> {

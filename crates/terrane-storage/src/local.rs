@@ -13,6 +13,7 @@
 
 mod adopt;
 mod copy;
+mod ends;
 mod grow;
 mod reclaim;
 
@@ -244,11 +245,7 @@ impl Store for LocalStore {
 
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         self.check_writable("write an extent")?;
-        let slots = u32::try_from(bytes.len().div_ceil(SLOT_BYTES).max(1)).unwrap_or(u32::MAX);
-        if !self.accounting()?.space.is_taken(id, slots) {
-            let message = format!("{} bytes do not fit extent {id}: it has fewer slots", bytes.len());
-            return Err(Error::invalid(message));
-        }
+        let slots = self.begin_write(id, bytes.len() as u64)?;
         let file = self.file(id.file)?;
         file.write(slot_offset(id.slot), bytes).map_err(|error| self.no_room(slots, error))
     }
@@ -377,7 +374,7 @@ impl Store for LocalStore {
     }
 
     fn reclaim_all(&self) -> Result<u64> {
-        Ok(self.reclaim_runs(usize::MAX, Reserve::Nothing)? + self.cut_tails()?)
+        Ok(self.reclaim_runs(usize::MAX, Reserve::Nothing)? + self.cut_loose_ends()? + self.cut_tails()?)
     }
 
     fn usage(&self) -> StoreUsage {

@@ -12,7 +12,7 @@
 //! 1. A slot is *taken* (by an extent, or by running work on it) or *free*.
 //! 2. A taken slot is *held*: it has space on the device; but the last one of a short extent has as much as
 //!    the extent takes of it. A free one is held, a *hole*, or, after a restart or a short extent, of unknown
-//!    state; then both its bits are clear.
+//!    state; then both its bits are clear. A short extent in a held slot has a *loose end* (`short.rs`).
 //!
 //! 3. A *sealed* file has another name, in another database: nothing in it is written, truncated or punched,
 //!    so no slot of it is taken. Slots may be freed; when the last one is, the file is removed.
@@ -34,6 +34,8 @@ use terrane_base::{Error, ExtentId, Result, verify};
 use crate::slots::FILE_SLOTS;
 use file::FileSlots;
 pub use growth::Growth;
+pub use short::LooseEnd;
+pub(crate) use short::{BLOCK_BYTES, is_short, used_blocks};
 
 /// Fewest free slots that keep their space.
 const RESERVE_SLOTS_MIN: u32 = 16;
@@ -96,6 +98,8 @@ pub struct Space {
     counts: SlotCounts,
     /// No file with a lower number has a free slot.
     first_free: u32,
+    /// File and slot of each loose end, and the bytes that the extent takes of the slot.
+    loose_ends: BTreeMap<(u32, u32), u64>,
 }
 
 impl Space {
@@ -235,9 +239,10 @@ impl Space {
             return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
         };
         if let Some(file) = self.files.get_mut(&run.file) {
-            file.taken.remove(run.slots);
+            file.taken.remove(run.slots.clone());
             file.run_max = file.len;
         }
+        self.forget_loose_ends(&run);
         self.counts.taken -= u64::from(slots);
         self.first_free = self.first_free.min(run.file);
         verify!(self.check());

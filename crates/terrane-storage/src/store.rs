@@ -122,7 +122,8 @@ pub trait Store: Send + Sync + Debug {
         self.allocate(slots)
     }
 
-    /// Writes `bytes` from the extent's first byte. Requires: they fit its slots.
+    /// Writes `bytes` from the extent's first byte. Requires: they fit its slots; an extent that was written
+    /// before does not become longer while [`Store::reclaim_all`] runs.
     ///
     /// # Errors
     /// `Invalid` if the extent is not allocated that far or the store is read-only; `Full`, `Poisoned`, `Io`.
@@ -229,8 +230,8 @@ pub trait Store: Send + Sync + Debug {
     /// `Poisoned`, `Io`; the space stays free and is tried again later.
     fn reclaim(&self) -> Result<u64>;
 
-    /// As [`Store::reclaim`], the reserve too: for a store that rests. The next extents find space more
-    /// slowly.
+    /// As [`Store::reclaim`], the reserve and what slots have behind the ends of their extents too: for a
+    /// store that rests. The next extents find space more slowly.
     ///
     /// # Errors
     /// As [`Store::reclaim`].

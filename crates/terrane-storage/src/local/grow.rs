@@ -8,18 +8,12 @@ use terrane_device::OpenMode;
 
 use super::LocalStore;
 use crate::data_file::{self, DataFile, slot_offset};
-use crate::space::Growth;
-
-/// Bytes of a block of the device, for which space is reserved as a whole.
-const BLOCK_BYTES: u64 = 4 << 10;
-/// Most bytes that are reserved behind the end of an extent.
-const UNUSED_BYTES_MAX: u64 = 256 << 10;
+use crate::space::{Growth, is_short, used_blocks};
 
 /// The bytes that are reserved for an extent of `bytes` in `slots`: all of them, unless much would stay
 /// unused. A slot that has space only in part is reserved again when it is used again.
 pub(super) fn reserved_bytes(slots: u32, bytes: u64) -> u64 {
-    let (needed, all) = (bytes.next_multiple_of(BLOCK_BYTES), slot_offset(slots));
-    if needed + UNUSED_BYTES_MAX < all { needed } else { all }
+    if is_short(slots, bytes) { used_blocks(bytes) } else { slot_offset(slots) }
 }
 
 impl LocalStore {

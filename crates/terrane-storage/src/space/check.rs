@@ -1,6 +1,6 @@
 //! The walk that checks the space manager.
 
-use super::{SlotCounts, Space};
+use super::{FileSlots, SlotCounts, Space};
 use crate::slots::FILE_SLOTS;
 
 impl Space {
@@ -30,6 +30,13 @@ impl Space {
             found.taken += u64::from(taken);
             found.holes += u64::from(holes);
             found.files += 1;
+        }
+        for &(number, slot) in self.loose_ends.keys() {
+            let file = self.files.get(&number);
+            let is_held = |slots: &FileSlots| {
+                slots.taken.contains_all(slot..slot + 1) && slots.held.contains_all(slot..slot + 1)
+            };
+            assert!(file.is_some_and(is_held), "slot {slot} of file {number} has a loose end and no extent");
         }
         assert!(found == self.counts, "the files have {found:?}, counted are {:?}", self.counts);
         true

@@ -336,3 +336,38 @@ fn unused_bytes_behind_the_last_slot_are_given_back() {
     assert_eq!(first_byte(&store, id), 7);
     assert_eq!(store.reclaim_all().unwrap(), 0);
 }
+
+/// A slot that a whole extent had keeps its space when a short one takes it, until the store rests.
+#[test]
+fn slots_give_back_what_they_have_behind_the_ends_of_their_extents() {
+    let disk = disk();
+    let store = open(&disk);
+    let whole = || store.allocate(1).unwrap();
+    let ids = [whole(), whole(), whole()];
+    let write = |id, len: usize| store.write(id, &(0..len).map(|at| at as u8).collect::<Vec<u8>>()).unwrap();
+    ids.iter().for_each(|&id| write(id, SLOT_BYTES));
+    let live = [(ids[0], 100_000), (ids[1], SLOT_BYTES - 4096), (ids[2], 8192)];
+    for (id, len) in live {
+        store.free(id, 1).unwrap();
+        assert_eq!(store.allocate_for(1, len as u64).unwrap(), id);
+        write(id, len);
+    }
+    store.sync().unwrap();
+    assert!(disk.used_bytes() >= 3 * SLOT, "slots keep their space while work goes on");
+    let given = store.reclaim_all().unwrap();
+    assert!(given >= 2 * SLOT - 102_400 - 8192, "{given}");
+    // Little behind an end is left as it is.
+    assert_eq!(disk.used_bytes(), 102_400 + SLOT + 8192);
+    assert_eq!(store.reclaim_all().unwrap(), 0, "once");
+    for (id, len) in live {
+        let mut read = vec![0; len];
+        store.read(id, 0, &mut read).unwrap();
+        assert!(read.iter().enumerate().all(|(at, &byte)| byte == at as u8), "{id} of {len} bytes");
+    }
+    // A slot without all of its space is reserved again for a whole extent.
+    disk.set_capacity(disk.used_bytes() + SLOT - 8192);
+    store.free(ids[2], 1).unwrap();
+    assert_eq!(whole(), ids[2]);
+    assert_eq!(disk.free_bytes(Path::new(DIR)).unwrap(), 0);
+    write(ids[2], SLOT_BYTES);
+}

@@ -5,16 +5,25 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
 use terrane_base::{ExtentId, Kind};
-use terrane_storage::EXTENT_SLOTS_MAX;
 use terrane_storage::space::{Reclaim, Reserve, Run, Space};
+use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
 #[derive(Clone, Debug)]
 enum Step {
-    Take { slots: u32, space_fails: bool },
+    Take {
+        slots: u32,
+        space_fails: bool,
+    },
     TakeHeld(u32),
     Free(prop::sample::Index),
     FreeMany(u8),
-    Reclaim { works: bool, all: bool },
+    Reclaim {
+        works: bool,
+        all: bool,
+    },
+    /// The extent is written, and its last slot is filled to this many thousandths.
+    Write(prop::sample::Index, u64),
+    CutLooseEnds,
     Restart,
 }
 
@@ -27,6 +36,8 @@ fn step() -> impl Strategy<Value = Step> {
         4 => any::<prop::sample::Index>().prop_map(Step::Free),
         1 => any::<u8>().prop_map(Step::FreeMany),
         2 => (prop::bool::weighted(0.8), any::<bool>()).prop_map(|(works, all)| Step::Reclaim { works, all }),
+        3 => (any::<prop::sample::Index>(), 1u64..=1000).prop_map(|(index, part)| Step::Write(index, part)),
+        1 => Just(Step::CutLooseEnds),
         1 => Just(Step::Restart),
     ]
 }
@@ -133,6 +144,16 @@ fn reclaim(space: &mut Space, model: &mut Model, works: bool, all: bool) {
     assert!(unneeded <= reserve, "{unneeded} free slots keep their space");
 }
 
+/// What is cut belongs to an extent; its slot has no more than a part of its space.
+fn cut_loose_ends(space: &mut Space, model: &mut Model) {
+    for end in space.loose_ends() {
+        assert!(model.taken.contains(&(end.file, end.slot)), "{end:?} is of no extent");
+        assert!(model.real.remove(&(end.file, end.slot)), "{end:?} was cut before");
+        space.cut(end);
+    }
+    assert_eq!(space.loose_ends(), []);
+}
+
 fn restart(space: &mut Space, model: &Model) {
     *space = space.without_extents();
     for &(id, slots) in &model.extents {
@@ -175,8 +196,14 @@ proptest! {
                     }
                 }
                 Step::Reclaim { works, all } => reclaim(&mut space, &mut model, works, all),
+                Step::Write(index, part) if !model.extents.is_empty() => {
+                    let (id, slots) = model.extents[index.index(model.extents.len())];
+                    let slot = SLOT_BYTES as u64;
+                    space.note_end(id, u64::from(slots - 1) * slot + part * slot / 1000);
+                }
+                Step::CutLooseEnds => cut_loose_ends(&mut space, &mut model),
                 Step::Restart => restart(&mut space, &model),
-                Step::Free(_) => {}
+                Step::Free(_) | Step::Write(..) => {}
             }
             model.check(&space);
         }
