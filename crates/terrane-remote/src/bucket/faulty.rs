@@ -11,7 +11,7 @@ use bytes::Bytes;
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result, Rng};
 
-use super::{Bucket, Create, Listed, Pending, names};
+use super::{Bucket, BucketSettings, Create, Listed, Pending, names};
 
 /// How a call fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -177,6 +177,10 @@ impl FaultyBucket {
 impl Bucket for FaultyBucket {
     fn url(&self) -> &str {
         self.inner.url()
+    }
+
+    fn settings(&self) -> BucketSettings {
+        self.inner.settings()
     }
 
     fn syncs_groups(&self) -> bool {

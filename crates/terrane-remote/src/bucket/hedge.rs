@@ -46,6 +46,14 @@ pub struct HedgeCounts {
     pub won: u64,
 }
 
+impl HedgeCounts {
+    /// Those of two buckets.
+    #[must_use]
+    pub(crate) fn with(self, other: HedgeCounts) -> HedgeCounts {
+        HedgeCounts { hedged: self.hedged + other.hedged, won: self.won + other.won }
+    }
+}
+
 /// The times of the reads of one bucket, and the hedges that it may make.
 pub(super) struct Hedge {
     clock: Arc<dyn Clock>,

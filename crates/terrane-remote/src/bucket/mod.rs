@@ -40,7 +40,6 @@ pub use log::{LogBucket, LogSettings};
 pub use memory::MemoryBucket;
 pub(crate) use open::is_absent;
 pub use open::{BucketSettings, open, open_with};
-pub(crate) use open::{RequestTimes, open_within};
 pub use pending::Pending;
 pub use retry::{RetryLimits, RetryingBucket};
 
@@ -129,6 +128,11 @@ pub trait Bucket: Send + Sync + Debug {
     /// How often its reads were hedged.
     fn hedges(&self) -> HedgeCounts {
         HedgeCounts::default()
+    }
+
+    /// How its requests are made: further buckets that the same caller needs are opened with the same.
+    fn settings(&self) -> BucketSettings {
+        BucketSettings::default()
     }
 
     /// Creates an object if there is none of this name, and waits for the outcome.

@@ -11,25 +11,6 @@ use terrane_device::{Disk, PosixDisk};
 use super::retry::ATTEMPTS_MIN;
 use super::{Bucket, DirectoryBucket, MemoryBucket, RetryLimits, RetryingBucket};
 
-/// How long a caller waits for a bucket.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct RequestTimes {
-    /// How long a request is repeated.
-    pub(crate) limits: RetryLimits,
-    /// Attempts that are made in any case.
-    pub(crate) attempts_min: u32,
-    /// The longest time of one attempt, whatever it moves.
-    pub(crate) request_max: Duration,
-}
-
-impl Default for RequestTimes {
-    /// That of a database at work.
-    fn default() -> Self {
-        let limits = RetryLimits::default();
-        RequestTimes { limits, attempts_min: ATTEMPTS_MIN, request_max: Duration::MAX }
-    }
-}
-
 /// Opens the bucket of an address, with repeated requests:
 /// * `s3://NAME`, with the feature `s3`; see there for the variables of the environment;
 /// * `grpc://HOST:PORT` with the feature `grpc`, or, encrypted, `grpcs://HOST:PORT` with the feature `tls`;
@@ -43,20 +24,25 @@ pub fn open(url: &str, env: &Env) -> Result<Arc<dyn Bucket>> {
     open_with(url, env, BucketSettings::default())
 }
 
-/// How the requests of a bucket are made.
+/// How the requests of a bucket are made, and how long a caller waits for it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BucketSettings {
     /// How long a request that fails is repeated.
     pub limits: RetryLimits,
+    /// Attempts that are made in any case.
+    pub attempts_min: u32,
+    /// The longest time of one attempt, whatever it moves.
+    pub request_max: Duration,
     /// True if a short read of S3 that takes longer than almost all others is asked for a second time: one of
     /// 20 at most.
     pub hedged_reads: bool,
 }
 
 impl Default for BucketSettings {
-    /// The limits' default, and reads are hedged.
+    /// Those of a database at work: the limits' default, and reads are hedged.
     fn default() -> Self {
-        BucketSettings { limits: RetryLimits::default(), hedged_reads: true }
+        let limits = RetryLimits::default();
+        BucketSettings { limits, attempts_min: ATTEMPTS_MIN, request_max: Duration::MAX, hedged_reads: true }
     }
 }
 
@@ -65,33 +51,19 @@ impl Default for BucketSettings {
 /// # Errors
 /// As [`open`].
 pub fn open_with(url: &str, env: &Env, settings: BucketSettings) -> Result<Arc<dyn Bucket>> {
-    let times = RequestTimes { limits: settings.limits, ..RequestTimes::default() };
-    open_within(url, env, times, settings.hedged_reads)
-}
-
-/// As [`open_with`], for a caller that waits for another time.
-///
-/// # Errors
-/// As [`open`].
-pub(crate) fn open_within(
-    url: &str,
-    env: &Env,
-    times: RequestTimes,
-    hedged_reads: bool,
-) -> Result<Arc<dyn Bucket>> {
+    let BucketSettings { request_max, hedged_reads, .. } = settings;
     let inner: Arc<dyn Bucket> = match url.split_once(':') {
         Some(("memory", "")) => Arc::new(MemoryBucket::new(Arc::clone(&env.clock))),
         Some(("file", rest)) => Arc::new(DirectoryBucket::open(directory(url, rest)?, env.clone())?),
-        Some(("s3", _)) => s3(url, times.request_max, hedged_reads)?,
-        Some(("grpc" | "grpcs", _)) => grpc(url, env, times.request_max)?,
+        Some(("s3", _)) => s3(url, request_max, hedged_reads)?,
+        Some(("grpc" | "grpcs", _)) => grpc(url, env, request_max)?,
         _ => {
             let message =
                 format!("address {url:?}: use s3://NAME, grpc://HOST:PORT, file:///DIRECTORY or memory:");
             return Err(Error::invalid(message));
         }
     };
-    let repeating = RetryingBucket::new(inner, times.limits, env.clone());
-    Ok(Arc::new(repeating.with_attempts(times.attempts_min)))
+    Ok(Arc::new(RetryingBucket::with_settings(inner, settings, env.clone())))
 }
 
 /// Returns true if the address is that of a directory which does not exist: opening would make it, and a

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 
-use super::{Bucket, Create, HedgeCounts, Listed, Pending, names};
+use super::{Bucket, BucketSettings, Create, HedgeCounts, Listed, Pending, names};
 
 /// Most bytes, from the end of an object, that are compared to find out whose it is.
 const COMPARED_BYTES_MAX: u64 = 1 << 20;
@@ -49,8 +49,7 @@ impl Default for RetryLimits {
 #[derive(Clone, Debug)]
 pub struct RetryingBucket {
     inner: Arc<dyn Bucket>,
-    limits: RetryLimits,
-    attempts_min: u32,
+    settings: BucketSettings,
     env: Env,
 }
 
@@ -58,14 +57,14 @@ impl RetryingBucket {
     /// Repeats the requests of `inner`.
     #[must_use]
     pub fn new(inner: Arc<dyn Bucket>, limits: RetryLimits, env: Env) -> Self {
-        RetryingBucket { inner, limits, attempts_min: ATTEMPTS_MIN, env }
+        Self::with_settings(inner, BucketSettings { limits, ..BucketSettings::default() }, env)
     }
 
-    /// It, with another number of attempts that are made in any case.
+    /// Repeats the requests of `inner`, which was opened with these settings.
     #[must_use]
-    pub(super) fn with_attempts(self, attempts_min: u32) -> Self {
-        assert!(attempts_min > 0, "the first attempt is made in any case");
-        RetryingBucket { attempts_min, ..self }
+    pub(super) fn with_settings(inner: Arc<dyn Bucket>, settings: BucketSettings, env: Env) -> Self {
+        assert!(settings.attempts_min > 0, "the first attempt is made in any case");
+        RetryingBucket { inner, settings, env }
     }
 
     /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes
@@ -78,19 +77,19 @@ impl RetryingBucket {
         first: Result<T>,
         mut attempt: impl FnMut() -> Result<T>,
     ) -> Result<T> {
-        let (mut result, mut pause, mut attempts) = (first, self.limits.pause_min, 1u32);
+        let (mut result, mut pause, mut attempts) = (first, self.settings.limits.pause_min, 1u32);
         loop {
             let error = match result {
                 Err(error) if matches!(error.kind(), Kind::Io | Kind::Busy) => error,
                 ended => return ended,
             };
             let took = self.env.clock.now().saturating_sub(start);
-            let is_late = took + pause > self.limits.deadline;
-            if is_late && attempts >= self.attempts_min {
+            let is_late = took + pause > self.settings.limits.deadline;
+            if is_late && attempts >= self.settings.attempts_min {
                 return Err(self.give_up(what, name, (attempts, took), error));
             }
             self.env.clock.sleep(self.jittered(pause));
-            pause = (pause * 2).min(self.limits.pause_max);
+            pause = (pause * 2).min(self.settings.limits.pause_max);
             attempts += 1;
             result = attempt();
         }
@@ -105,7 +104,7 @@ impl RetryingBucket {
     #[cold]
     fn give_up(&self, what: &str, name: &str, (attempts, took): (u32, Duration), error: Error) -> Error {
         let place = names::place(self.inner.url(), name);
-        let seconds = self.limits.deadline.max(took).as_secs();
+        let seconds = self.settings.limits.deadline.max(took).as_secs();
         let named = if attempts == 1 { "attempt" } else { "attempts" };
         let message = format!(
             "cannot {what} {place}: {attempts} {named} in {seconds} s failed; see whether the object \
@@ -193,6 +192,10 @@ impl Bucket for RetryingBucket {
 
     fn hedges(&self) -> HedgeCounts {
         self.inner.hedges()
+    }
+
+    fn settings(&self) -> BucketSettings {
+        self.settings
     }
 
     fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {

@@ -13,7 +13,7 @@ use terrane_format::manifest::DatabaseId;
 
 use super::object::CLONE_OBJECT_BYTES_MAX;
 use super::{CloneObject, CloneTag, OriginalFile, OriginalNames, PinNames};
-use crate::bucket::names;
+use crate::bucket::{HedgeCounts, names};
 use crate::store::{DataName, Folders};
 use crate::{Bucket, ManifestFolder};
 
@@ -53,10 +53,17 @@ impl Original {
             false if crate::bucket::is_absent(url) => {
                 Err(Error::new(Kind::NotFound, format!("the directory of {url} does not exist")))
             }
-            false => crate::bucket::open(url, &self.env),
+            // A caller that asks for the own bucket waits no longer for this one.
+            false => crate::bucket::open_with(url, &self.env, self.own.settings()),
         };
         let opened = opened.map_err(|error| error.context(self.out_of_reach()))?;
         Ok(self.opened.get_or_init(|| opened))
+    }
+
+    /// How often reads of a bucket that is not that of the clone were hedged.
+    fn hedges(&self) -> HedgeCounts {
+        let other = self.opened.get().filter(|_| !self.reference.url.is_empty());
+        other.map_or_else(HedgeCounts::default, |bucket| bucket.hedges())
     }
 
     /// Where it lies, for messages.
@@ -169,6 +176,13 @@ impl Originals {
         self.by_file.get(&number).map(|at| &self.all[*at])
     }
 
+    /// How often reads of the buckets of originals were hedged, those of the own bucket left out.
+    pub(crate) fn hedges(&self) -> HedgeCounts {
+        let all = self.all.iter().map(Original::hedges).fold(HedgeCounts::default(), HedgeCounts::with);
+        debug_assert!(all.won <= all.hedged, "a hedge that won was made");
+        all
+    }
+
     /// Own files have greater numbers.
     pub(crate) fn floor(&self) -> u32 {
         self.floor
@@ -197,5 +211,112 @@ impl Originals {
         }
         let needed: BTreeSet<usize> = files.filter_map(|file| self.by_file.get(&file).copied()).collect();
         needed.into_iter().try_for_each(|at| self.all[at].check_pin())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ops::Range;
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::bucket::{BucketSettings, Listed, MemoryBucket, Pending, RetryLimits, open_with};
+    use crate::{BucketStore, BucketStoreSettings, Create};
+
+    /// A bucket of which two reads were hedged.
+    #[derive(Debug)]
+    struct Hedging(MemoryBucket);
+
+    impl Bucket for Hedging {
+        fn url(&self) -> &str {
+            self.0.url()
+        }
+
+        fn begin_create(&self, name: &str, parts: Vec<Bytes>) -> Pending<Create> {
+            self.0.begin_create(name, parts)
+        }
+
+        fn begin_get_ranges(&self, name: &str, ranges: Vec<Range<u64>>) -> Pending<Vec<Bytes>> {
+            self.0.begin_get_ranges(name, ranges)
+        }
+
+        fn get_tail(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
+            self.0.get_tail(name, bytes_max)
+        }
+
+        fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
+            self.0.list(folder, after)
+        }
+
+        fn delete(&self, names: &[String]) -> Result<()> {
+            self.0.delete(names)
+        }
+
+        fn hedges(&self) -> HedgeCounts {
+            HedgeCounts { hedged: 2, won: 1 }
+        }
+    }
+
+    fn hedging(env: &Env) -> Arc<dyn Bucket> {
+        Arc::new(Hedging(MemoryBucket::new(env.clock.clone())))
+    }
+
+    /// The originals of a clone in the bucket `own`, of which one is in that bucket, and one in that of
+    /// `url`.
+    fn two_originals(own: &Arc<dyn Bucket>, url: &str, env: &Env) -> Originals {
+        let mut originals = Originals::default();
+        for (number, url) in [(1, ""), (2, url)] {
+            let reference = CloneObject {
+                tag: CloneTag::Reference,
+                nonce: number.into(),
+                clone: 7,
+                original: 8,
+                commit: 9,
+                floor: 2,
+                url: url.to_owned(),
+                prefix: "db".to_owned(),
+                objects: [(DataName { epoch: 1, number, part: 0 }, 10)].into(),
+            };
+            originals.add(own, reference, false, env).expect("sound references");
+        }
+        originals
+    }
+
+    #[test]
+    fn a_bucket_of_an_original_is_asked_as_that_of_the_clone_is() {
+        let (env, dir) = (Env::real(), tempfile::tempdir().expect("a temporary directory"));
+        let pause = Duration::from_millis(1);
+        let settings = BucketSettings {
+            limits: RetryLimits { pause_min: pause, pause_max: pause, deadline: pause },
+            attempts_min: 1,
+            request_max: Duration::from_secs(5),
+            hedged_reads: false,
+        };
+        let own = open_with("memory:", &env, settings).expect("opens");
+        let originals = two_originals(&own, &format!("file://{}", dir.path().display()), &env);
+        for original in &originals.all {
+            assert_eq!(original.bucket().expect("opens").settings(), settings, "{}", original.place());
+        }
+    }
+
+    #[test]
+    fn reads_of_originals_that_were_hedged_count() {
+        let env = Env::real();
+        let own = hedging(&env);
+        let counted = || {
+            let originals = two_originals(&own, "memory:", &env);
+            originals.all[0].bucket().expect("the own one");
+            originals
+        };
+        assert_eq!(counted().hedges(), HedgeCounts::default(), "those of the own bucket are counted there");
+        let originals = counted();
+        originals.all[1].opened.set(hedging(&env)).expect("nothing was read of it");
+        assert_eq!(originals.hedges(), HedgeCounts { hedged: 2, won: 1 });
+        let settings = BucketStoreSettings { probe: false, ..BucketStoreSettings::default() };
+        let store = BucketStore::with((own, "copy", originals), (1, BTreeMap::new()), settings, env, None);
+        let reads = terrane_storage::Store::remote_reads(&store);
+        assert_eq!((reads.hedged, reads.hedges_won), (4, 2));
     }
 }

@@ -118,7 +118,7 @@ impl Deployment {
                 let message = format!("the directory of {} does not exist here", object.url);
                 return Err(cannot_tell(Error::new(Kind::Io, message)));
             }
-            false => crate::bucket::open(&object.url, env).map_err(cannot_tell)?,
+            false => crate::bucket::open_with(&object.url, env, bucket.settings()).map_err(cannot_tell)?,
         };
         let found = ManifestFolder::new(of_clone.clone(), &object.prefix)?.read().map_err(cannot_tell)?;
         let clone = &pin.clone;

@@ -14,7 +14,7 @@ use terrane_levels::{directory, journal_place};
 use super::follow::{self, Buckets};
 use super::journal::journal_in_bucket;
 use super::{BucketJournal, Deployment};
-use crate::bucket::{self, RequestTimes, RetryLimits, names, probe};
+use crate::bucket::{self, BucketSettings, RetryLimits, names, probe};
 use crate::jobs::JobTable;
 use crate::journal::is_in_objects;
 use crate::manifest::{Found, JournalFit};
@@ -29,10 +29,14 @@ const LIMITS: RetryLimits = RetryLimits {
 /// The storage, as what depends on it names it.
 const STORAGE: &str = "the storage";
 /// For the checks, which move little.
-const REACHING: RequestTimes =
-    RequestTimes { limits: LIMITS, attempts_min: 1, request_max: Duration::from_secs(5) };
+const REACHING: BucketSettings = BucketSettings {
+    limits: LIMITS,
+    attempts_min: 1,
+    request_max: Duration::from_secs(5),
+    hedged_reads: false,
+};
 /// For what may be long, as lists: the bucket has answered before.
-const READING: RequestTimes = RequestTimes { request_max: Duration::MAX, ..REACHING };
+const READING: BucketSettings = BucketSettings { request_max: Duration::MAX, ..REACHING };
 
 /// The outcome of trying one part.
 #[derive(Clone, Debug)]
@@ -101,7 +105,7 @@ impl Deployment {
 
     /// Tries a bucket; returns it if it answers.
     fn reach(&self, url: &str, part: &str, env: &Env, tried: &mut Vec<Tried>) -> Option<Arc<dyn Bucket>> {
-        let bucket = match bucket::open_within(url, env, REACHING, false) {
+        let bucket = match bucket::open_with(url, env, REACHING) {
             Ok(bucket) => bucket,
             Err(error) => {
                 tried.push(Tried::new(part, Err(error)));
@@ -112,7 +116,7 @@ impl Deployment {
         assert!(!probed.is_empty(), "each check has an outcome, or all of them have one");
         let is_out_of_reach = probed.iter().any(Tried::has_failed);
         tried.extend(probed);
-        (!is_out_of_reach).then(|| bucket::open_within(url, env, READING, false).ok()).flatten()
+        (!is_out_of_reach).then(|| bucket::open_with(url, env, READING).ok()).flatten()
     }
 
     /// Tries what lies in the storage.

@@ -234,7 +234,7 @@ pub(super) fn bucket_of(
     env: &Env,
 ) -> Result<Arc<dyn Bucket>> {
     match &journal.url {
-        Some(url) => crate::bucket::open(url, env),
+        Some(url) => crate::bucket::open_with(url, env, storage.settings()),
         None => Ok(storage.clone()),
     }
 }

@@ -56,7 +56,7 @@ use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Error, Functions, Result};
 
-use crate::bucket::{self, Bucket, BucketSettings, RetryLimits};
+use crate::bucket::{self, Bucket, BucketSettings};
 use crate::{BucketStoreSettings, TierSettings};
 pub use at::At;
 pub use clone::Cloned;
@@ -140,12 +140,12 @@ impl Deployment {
     /// As [`bucket::open`].
     pub fn open_bucket(&self, env: &Env) -> Result<Arc<dyn Bucket>> {
         debug_assert!(!self.url.is_empty(), "a deployment has the address of a bucket");
-        bucket::open_with(&self.url, env, self.bucket_settings(RetryLimits::default()))
+        bucket::open_with(&self.url, env, self.bucket_settings())
     }
 
-    /// How requests of its buckets are made and, within `limits`, repeated.
-    fn bucket_settings(&self, limits: RetryLimits) -> BucketSettings {
-        BucketSettings { limits, hedged_reads: self.hedged_reads }
+    /// How requests of its buckets are made.
+    fn bucket_settings(&self) -> BucketSettings {
+        BucketSettings { hedged_reads: self.hedged_reads, ..BucketSettings::default() }
     }
 
     /// [`Deployment::open_with`] in a bucket that is open: for tests, and for several databases of one

@@ -271,7 +271,7 @@ impl Store for BucketStore {
 
     fn remote_reads(&self) -> RemoteReads {
         let tier = self.tier_counts().unwrap_or_default();
-        let hedges = self.bucket.hedges();
+        let hedges = self.bucket.hedges().with(self.places.originals.hedges());
         debug_assert!(hedges.won <= hedges.hedged, "a hedge that won was made");
         RemoteReads {
             tier_hits: tier.hits,

@@ -115,7 +115,7 @@ impl BucketStore {
     }
 
     /// The store of a database whose own data objects are `listed`.
-    pub(super) fn with(
+    pub(crate) fn with(
         (bucket, prefix, originals): (Arc<dyn Bucket>, &str, Originals),
         (epoch, listed): (u64, BTreeMap<DataName, u64>),
         settings: BucketStoreSettings,

@@ -26,7 +26,7 @@ fn reads_are_hedged_unless_the_file_says_no() {
         |value: &str| Deployment::parse(&format!("{WHOLE}hedged_reads = {value}\n"), Path::new("/etc"));
     assert!(parse("true").expect("a flag").hedged_reads);
     let deployment = parse("false").expect("a flag");
-    assert!(!deployment.bucket_settings(crate::bucket::RetryLimits::default()).hedged_reads);
+    assert!(!deployment.bucket_settings().hedged_reads);
     refused(&format!("{WHOLE}hedged_reads = 5\n"));
 }
 
