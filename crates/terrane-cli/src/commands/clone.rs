@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::path::Path;
 
-use serde_json::json;
+use serde_json::{Value, json};
 use terrane_remote::{ClonePin, Cloned, Deployment};
 
 use super::deployment::{self, Target};
@@ -78,15 +78,7 @@ fn tell(cloned: &Cloned, command: &MakeClone, target: &Path, out: &mut dyn Write
 fn pins(original: &Deployment, command: &MakeClone, out: &mut dyn Write) -> Result<(), Failure> {
     for pin in original.clone_pins()? {
         if command.json {
-            let object = json!({
-                "pin": format!("{:032x}", pin.number),
-                "clone": pin.clone,
-                "commit": pin.commit.0,
-                "created": created(&pin),
-                "objects": pin.objects,
-                "bytes": pin.bytes,
-            });
-            writeln!(out, "{object}")?;
+            writeln!(out, "{}", object(&pin))?;
         } else {
             writeln!(out, "{}", line(&pin))?;
         }
@@ -105,6 +97,18 @@ pub(super) fn line(pin: &ClonePin) -> String {
         pin.clone,
         pin.commit,
     )
+}
+
+/// A pin as an object of JSON.
+pub(super) fn object(pin: &ClonePin) -> Value {
+    json!({
+        "pin": format!("{:032x}", pin.number),
+        "clone": pin.clone,
+        "commit": pin.commit.0,
+        "created": created(pin),
+        "objects": pin.objects,
+        "bytes": pin.bytes,
+    })
 }
 
 fn created(pin: &ClonePin) -> String {

@@ -37,6 +37,7 @@ mod shell;
 mod sim;
 mod sizes;
 mod stats;
+mod stats_pins;
 mod store;
 mod tables;
 mod top;

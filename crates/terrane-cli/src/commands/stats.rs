@@ -4,38 +4,50 @@ use std::io::Write;
 
 use serde_json::{Map, Value, json};
 use terrane::{Db, MetricValue, Sample, Statistics};
+use terrane_remote::ClonePin;
 
 use super::deployment::{self, Target};
-use super::{clone, follow, sizes};
+use super::{clone, follow, sizes, stats_pins};
 use crate::arguments::{Engine, Stats};
 use crate::exit::Failure;
 
 pub(super) fn run(engine: &Engine, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
+    let is_whole = !command.follow && command.table.is_none();
+    let has_pins = is_whole && engine.opened.is_none() && engine.moment().is_none();
     follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| {
-        show(db, command, out)
-    })?;
-    let is_list = !(command.prometheus || command.json || command.follow || command.table.is_some());
-    if is_list && engine.opened.is_none() && engine.moment().is_none() {
-        tell_pins(command, out)?;
-    }
-    Ok(())
+        // Pins that cannot be read hide nothing else.
+        let (pins, read) = match if has_pins { pins(command) } else { Ok(None) } {
+            Ok(pins) => (pins, Ok(())),
+            Err(failure) => (None, Err(failure)),
+        };
+        show_with(db, command, pins.as_deref(), out)?;
+        read
+    })
 }
 
-/// The pins by which clones keep objects of a deployment.
-fn tell_pins(command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
-    let Target::Deployment(deployment) = deployment::target(&command.database)? else { return Ok(()) };
-    let pins = deployment.clone_pins()?;
-    if pins.is_empty() {
-        return Ok(());
+/// The pins by which clones keep objects of a deployment; `None` for a directory, which has no clones.
+fn pins(command: &Stats) -> Result<Option<Vec<ClonePin>>, Failure> {
+    match deployment::target(&command.database)? {
+        Target::Deployment(deployment) => Ok(Some(deployment.clone_pins()?)),
+        Target::Directory => Ok(None),
     }
-    writeln!(out, "\npins of clones")?;
-    pins.iter().try_for_each(|pin| Ok(writeln!(out, "{}", clone::line(pin))?))
 }
 
 pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
+    show_with(db, command, None, out)
+}
+
+fn show_with(
+    db: &Db,
+    command: &Stats,
+    pins: Option<&[ClonePin]>,
+    out: &mut dyn Write,
+) -> Result<(), Failure> {
+    debug_assert!(pins.is_none() || command.table.is_none(), "a table has no pins");
     let statistics = db.statistics();
     if command.prometheus {
-        return Ok(out.write_all(statistics.to_prometheus().as_bytes())?);
+        out.write_all(statistics.to_prometheus().as_bytes())?;
+        return Ok(pins.map_or(Ok(()), |pins| stats_pins::to_prometheus(pins, out))?);
     }
     if let Some(name) = &command.table {
         let table = db.table(name)?;
@@ -51,7 +63,7 @@ pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), 
         return table.samples.iter().try_for_each(|sample| Ok(write_row(sample, out)?));
     }
     if command.json {
-        return Ok(writeln!(out, "{}", to_json(&statistics))?);
+        return Ok(writeln!(out, "{}", to_json(&statistics, pins))?);
     }
     for sample in &statistics.samples {
         write_row(sample, out)?;
@@ -62,7 +74,9 @@ pub(super) fn show(db: &Db, command: &Stats, out: &mut dyn Write) -> Result<(), 
             write_row(sample, out)?;
         }
     }
-    Ok(())
+    let Some(pins) = pins.filter(|pins| !pins.is_empty()) else { return Ok(()) };
+    writeln!(out, "\npins of clones")?;
+    pins.iter().try_for_each(|pin| Ok(writeln!(out, "{}", clone::line(pin))?))
 }
 
 fn write_row(sample: &Sample, out: &mut dyn Write) -> std::io::Result<()> {
@@ -81,11 +95,15 @@ fn write_row(sample: &Sample, out: &mut dyn Write) -> std::io::Result<()> {
     }
 }
 
-/// The metrics of the database as members, and those of each table in the member `tables`.
-fn to_json(statistics: &Statistics) -> Value {
+/// The metrics of the database as members, those of each table in the member `tables`, and the pins of a
+/// deployment in the member `clone_pins`.
+fn to_json(statistics: &Statistics, pins: Option<&[ClonePin]>) -> Value {
     let mut members = json_of(&statistics.samples);
     let tables = statistics.tables.iter().map(|table| (table.name.clone(), json_of(&table.samples).into()));
     members.insert("tables".to_owned(), tables.collect::<Map<_, _>>().into());
+    if let Some(pins) = pins {
+        members.insert("clone_pins".to_owned(), pins.iter().map(clone::object).collect());
+    }
     members.into()
 }
 

@@ -323,6 +323,7 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
         "{pins}"
     );
     assert!(shell.ok("stats app.toml").ends_with(&format!("pins of clones\n{pins}")));
+    pins_for_programs(&shell, &pins);
     let doctor = shell.ok("doctor app.toml");
     assert!(doctor.contains("for the clone file://") && doctor.contains("other/then"), "{doctor}");
     assert!(shell.ok("doctor then.toml").contains("bucket/app"));
@@ -335,4 +336,28 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
     assert!(released.contains(number) && released.contains("other/then"), "{released}");
     shell.fails("get then.toml ada", 3, &["the pin of this clone is gone", "bucket/app"]);
     assert_eq!(shell.ok("count copy.toml"), "300\n");
+}
+
+/// The pins of `stats --json` and `--prometheus` are those of `clone --pins`.
+fn pins_for_programs(shell: &Shell, pins: &str) {
+    let lines = shell.ok("clone app.toml --pins --json");
+    let listed: Vec<serde_json::Value> =
+        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let json: serde_json::Value = serde_json::from_str(&shell.ok("stats app.toml --json")).unwrap();
+    assert_eq!(json["clone_pins"], serde_json::Value::from(listed.clone()));
+    let text = shell.ok("stats app.toml --prometheus");
+    assert!(text.contains("\nterrane_clone_pins 2\n"), "{text}");
+    for pin in &listed {
+        let (number, clone) = (pin["pin"].as_str().unwrap(), pin["clone"].as_str().unwrap());
+        assert!(pins.contains(number), "{pins}");
+        let labels = format!("{{pin=\"{number}\",clone=\"{clone}\"}}");
+        for (name, member) in [("objects", "objects"), ("bytes", "bytes")] {
+            let line = format!("\nterrane_clone_pin_{name}{labels} {}\n", pin[member]);
+            assert!(text.contains(&line), "no {line:?} in {text}");
+        }
+    }
+    // None is a number, too: an alarm sees the difference from a scrape that failed.
+    let of_clone = shell.ok("stats copy.toml --prometheus");
+    assert!(of_clone.contains("\nterrane_clone_pins 0\n") && !of_clone.contains("terrane_clone_pin_"));
+    assert!(shell.ok("stats copy.toml --json").contains("\"clone_pins\":[]"));
 }
