@@ -31,7 +31,9 @@ pub mod store;
 pub mod tier;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
-pub use deployment::{At, BucketJournal, ClonePin, Cloned, Deployment, Earlier, JournalRead, Reading, open};
+pub use deployment::{
+    At, BucketJournal, ClonePin, Cloned, Deployment, Earlier, JournalRead, Reading, UnfinishedClone, open,
+};
 pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;
 pub use store::{BucketStore, BucketStoreSettings, Collected, Marked, Roots};

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use serde_json::{Value, json};
-use terrane_remote::{ClonePin, Cloned, Deployment};
+use terrane_remote::{ClonePin, Cloned, Deployment, UnfinishedClone};
 
 use super::deployment::{self, Target};
 use super::functions;
@@ -28,6 +28,13 @@ pub(super) fn run(engine: &Engine, command: &MakeClone, out: &mut dyn Write) -> 
     };
     let place = deployment_of(target)?;
     let (place, options) = deployment::with_options(engine, &place, Access::Write)?;
+    if command.replace_unfinished {
+        let removed = place.remove_unfinished_clone()?;
+        if removed != UnfinishedClone::default() {
+            let (shown, UnfinishedClone { objects, pins }) = (path(target), removed);
+            eprintln!("terrane: {shown}: removed {objects} objects and {pins} pins of an unfinished clone");
+        }
+    }
     let cloned = original.clone_to_with(&place, engine.moment(), &options, functions::writing())?;
     deployment::say(&command.original, cloned.journal);
     tell(&cloned, command, target, out)

@@ -305,6 +305,11 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
     assert_eq!(shell.ok("get then.toml ada"), "Lovelace");
     assert_eq!(shell.ok("count then.toml"), "301\n");
     shell.fails("clone app.toml then.toml", 2, &["empty prefix"]);
+    shell.fails(
+        "clone app.toml then.toml --replace-unfinished",
+        2,
+        &["has a database, which is not removed"],
+    );
     shell.fails("clone app.toml app.toml", 2, &["the original itself"]);
     shell.fails("clone app.toml local.terrane", 2, &["takes deployment files", "checkpoint"]);
     for (line, why) in [

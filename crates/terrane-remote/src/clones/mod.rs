@@ -24,7 +24,7 @@ mod release;
 pub(crate) use names::{OriginalFile, OriginalNames, PinNames};
 pub(crate) use object::{CloneObject, CloneTag};
 pub(crate) use originals::Originals;
-pub(crate) use pins::{PinnedFiles, keep, pin_objects};
+pub(crate) use pins::{PinnedFiles, keep, pin_objects, take_back};
 pub(crate) use release::Releasing;
 
 pub(crate) mod fuzzing {

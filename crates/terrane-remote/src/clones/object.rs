@@ -53,6 +53,9 @@ pub(crate) struct CloneObject {
 }
 
 impl CloneObject {
+    /// Most bytes of one.
+    pub(crate) const BYTES_MAX: u64 = CLONE_OBJECT_BYTES_MAX;
+
     /// Its bytes.
     ///
     /// # Errors

@@ -88,6 +88,22 @@ pub(crate) fn pin_objects(
     Ok(pins)
 }
 
+/// Deletes the pin of a reference; returns false if it is not there.
+///
+/// # Errors
+/// `Corrupt`, naming the pin, if it is damaged or that of another clone; `Io`, `Busy`.
+pub(crate) fn take_back(bucket: &dyn Bucket, prefix: &str, reference: &CloneObject) -> Result<bool> {
+    let files = PinNames::new(prefix);
+    let Some(pin) = read(bucket, &files, reference.nonce)? else { return Ok(false) };
+    let name = files.of(reference.nonce);
+    if pin.clone != reference.clone {
+        let place = names::place(bucket.url(), &name);
+        return Err(Error::corrupt("the pin is that of another clone").at(place, 0));
+    }
+    bucket.delete(&[name])?;
+    Ok(true)
+}
+
 /// Creates a pin; returns when, by the clock of the object store.
 ///
 /// # Errors

@@ -1,12 +1,14 @@
 //! Makes a clone: a database of its own that reads the data objects of this one, and copies none of them.
 //!
-//! 1. refuse a target that has anything 2. ask the original's bucket for the time, then choose the state
-//!    (`clone_moment.rs`) 3. create the pins: from now on the objects are no garbage. They are there, none
-//!    is being deleted, if the state named them within the age of garbage 4. create the references 5. create
-//!    the first object of the clone's manifest: no other writer can have it 6. commits that only the journal
-//!    has become extents of the clone (`clone_replay.rs`) 7. create the snapshot: the clone is there.
+//! 1. refuse a target that has anything (`clone_target.rs`) 2. ask the original's bucket for the time, then
+//!    choose the state (`clone_moment.rs`) 3. create the pins: from now on the objects are no garbage. They
+//!    are there, none is being deleted, if the state named them within the age of garbage 4. create the
+//!    references 5. create the first object of the clone's manifest: no other writer can have it 6. commits
+//!    that only the journal has become extents of the clone (`clone_replay.rs`) 7. create the snapshot: the
+//!    clone is there.
 //!
-//! An error before step 7 takes the pins back. After a crash `terrane clone --release` does.
+//! An error before step 7 takes the pins back. After a crash `terrane clone --replace-unfinished` does, with
+//! all else that is there (`clone_target.rs`), and `--release` if that prefix is not used again.
 //! `docs/design/0040-elastic.md` says why no object is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,19 +18,18 @@ use std::time::Duration;
 use terrane_base::env::{Env, Random};
 use terrane_base::options::Options;
 use terrane_base::{Error, Functions, Kind, Result, SeqNo};
-use terrane_device::PosixDisk;
 use terrane_format::manifest::DatabaseId;
-use terrane_levels::{State, journal_place};
+use terrane_levels::State;
 
 use super::Deployment;
 use super::at::At;
 use super::clone_moment::Moment;
 use super::clone_replay::replay;
 use super::read::JournalRead;
-use crate::bucket::{names, probe};
+use crate::bucket::names;
 use crate::clones::{CloneObject, CloneTag, OriginalFile, OriginalNames, PinNames, keep};
 use crate::manifest::{NewManifest, without_journal};
-use crate::store::{DataName, Folders, all_listed};
+use crate::store::{DataName, Folders, NOW, all_listed, least_age};
 use crate::{Bucket, BucketStore, BucketStoreSettings, Create, ManifestFolder};
 
 /// A clone that was made.
@@ -110,7 +111,8 @@ impl Deployment {
     /// tables name.
     ///
     /// # Errors
-    /// `Invalid` if there is anything below the target's prefix, or its journal was used before; those of
+    /// `Invalid` if there is anything below the target's prefix (what an unfinished clone left there
+    /// [`Deployment::remove_unfinished_clone`] removes), or its journal was used before; those of
     /// [`Deployment::open_at_with`]: `Gone` also for a moment that is older than `garbage_age_s`, of which
     /// objects may be being deleted. `Poisoned` if it is unknown whether the clone was made.
     pub fn clone_to_with(
@@ -144,32 +146,24 @@ impl Deployment {
         let options = target.options_over(options)?;
         let database = DatabaseId(drawn(&*env.random));
         let cloning = Cloning { original: self, target, bucket, target_bucket, database, env: &env };
-        cloning.check_target()?;
+        target.check_target(self, &cloning.target_bucket, &env)?;
         let began = bucket_time(&cloning.bucket, &self.prefix, &env)?;
         let moment = self.moment(&cloning.bucket, at, &env)?;
         let pairs = cloning.pairs(&moment)?;
         let made = cloning.make(&moment, &pairs, began, (&options, functions.into()));
         match made {
             Err(error) if error.kind() == Kind::Poisoned => Err(error.context(format!(
-                "it is unknown whether the clone {} was made; if it was not, `terrane clone --release` takes its pins \
-                 back",
+                "it is unknown whether the clone {} was made; if it was not, `terrane clone --replace-unfinished` makes \
+                 it again",
                 cloning.place()
             ))),
             Err(error) => {
-                // Only space is at stake: `--release` takes back what stays.
-                pairs.iter().for_each(|pair| pair.take_back());
+                // Only space is at stake: `--release` and `--replace-unfinished` take back what stays.
+                pairs.iter().for_each(|pair| cloning.take_back(pair));
                 Err(error)
             }
             made => made,
         }
-    }
-}
-
-impl Pair {
-    fn take_back(&self) {
-        let name = PinNames::new(&self.prefix).of(self.pin.nonce);
-        debug_assert!(self.pin.nonce == self.reference.nonce, "both have one number");
-        let _ = self.bucket.delete(&[name]);
     }
 }
 
@@ -179,40 +173,15 @@ impl Cloning<'_> {
         names::place(self.target_bucket.url(), &self.target.prefix)
     }
 
-    fn is_one_bucket(&self) -> bool {
-        self.original.url == self.target.url
-    }
-
-    /// Step 1 of the head.
-    fn check_target(&self) -> Result<()> {
-        let (bucket, prefix) = (&self.target_bucket, &self.target.prefix);
-        if self.is_one_bucket() && self.original.prefix == *prefix {
-            let place = self.place();
-            return Err(Error::invalid(format!(
-                "{place} is the original itself: give the clone another prefix"
-            )));
+    /// Deletes the pin, then its reference: that says where the pin is, should it stay.
+    fn take_back(&self, pair: &Pair) {
+        debug_assert!(pair.pin.nonce == pair.reference.nonce, "both have one number");
+        let pin = PinNames::new(&pair.prefix).of(pair.pin.nonce);
+        if pair.bucket.delete(&[pin]).is_ok() {
+            let files = OriginalNames::new(&self.target.prefix);
+            let reference = files.of(self.database, pair.reference.nonce, OriginalFile::Reference);
+            let _ = self.target_bucket.delete(&[reference]);
         }
-        if self.target.settings.probe {
-            probe::run(&**bucket, prefix, &*self.env.random)?;
-        }
-        ManifestFolder::new(bucket.clone(), prefix)?.check_empty()?;
-        for folder in [format!("{prefix}/data"), format!("{prefix}/journal")] {
-            if !bucket.list(&folder, None)?.is_empty() {
-                let place = names::place(bucket.url(), &folder);
-                return Err(Error::invalid(format!(
-                    "{place} has objects: a clone begins below an empty prefix; give it another one, or delete them"
-                )));
-            }
-        }
-        let (disk, journal) = (PosixDisk::new(), &self.target.journal);
-        let is_used = journal_place::read(&disk, journal)?.is_some_and(|mark| mark.before != 0);
-        if is_used {
-            let journal = journal.display();
-            return Err(Error::invalid(format!(
-                "{journal} has the journal of another database: give the clone a directory of its own"
-            )));
-        }
-        Ok(())
     }
 
     /// The pins and references: one of each for every database that has objects of the state.
@@ -301,7 +270,9 @@ impl Cloning<'_> {
     /// Refuses a state of which a collection may be deleting an object: one that began to ask
     /// before the pin was there. It deletes only objects that no manifest has named for the age of garbage.
     fn check_age(&self, moment: &Moment, began: Duration, kept: Duration) -> Result<()> {
-        let age = self.original.settings.garbage_age;
+        // Writers whose file says less delete earlier: their list of garbage says when.
+        let own = self.original.settings.garbage_age;
+        let age = least_age(&*self.bucket, &self.original.prefix)?.map_or(own, |least| least.min(own));
         let is_safe = |named: Duration| named.saturating_add(age) > kept;
         if !is_safe(began) {
             let place = names::place(self.bucket.url(), &self.original.prefix);
@@ -319,8 +290,8 @@ impl Cloning<'_> {
         Err(Error::new(
             Kind::Gone,
             format!(
-                "no longer kept: this moment of {} is older than garbage_age_s ({} s), and what it needs may be \
-                 being deleted: choose a later one",
+                "no longer kept: this moment of {} is older than garbage_age_s of its writers ({} s), and what it \
+                 needs may be being deleted: choose a later one",
                 names::place(self.bucket.url(), &self.original.prefix),
                 age.as_secs()
             ),
@@ -385,7 +356,7 @@ fn drawn(random: &dyn Random) -> u128 {
 pub(super) fn bucket_time(bucket: &Arc<dyn Bucket>, prefix: &str, env: &Env) -> Result<Duration> {
     let folder = Folders::new(prefix).garbage;
     let random = &*env.random;
-    let name = format!("{folder}/{:020}-{:016x}-now-{:016x}", 0, random.next_u64(), random.next_u64());
+    let name = format!("{folder}/{:020}-{:016x}{NOW}{:016x}", 0, random.next_u64(), random.next_u64());
     bucket.create(&name, b"now")?;
     let listed = bucket.list(&folder, None)?;
     bucket.delete(std::slice::from_ref(&name))?;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_device::{Disk, MemDisk, OpenMode, PosixDisk};
+use terrane_format::segment::SEGMENT_BYTES_MAX;
 use terrane_journal::file_name;
 use terrane_levels::{State, directory};
 
@@ -134,6 +135,7 @@ fn copied(state: &State, from: &dyn Disk, dir: &std::path::Path) -> Result<MemDi
     disk.create_dir(&segments)?;
     disk.open(&dir.join(directory::LOCK), OpenMode::Create, false)?;
     for segment in state.segments.values() {
+        assert!(segment.spec.bytes <= SEGMENT_BYTES_MAX, "a manifest with a longer segment is damaged");
         let path = segments.join(file_name(segment.spec.file));
         let source = from.open(&path, OpenMode::Read, false).map_err(|error| match error.kind() {
             Kind::NotFound => {

@@ -28,9 +28,9 @@
 //!   journal in a bucket. * `follow.rs`: goes on with its writers. * `past.rs`: opens it as it was.
 //! * `choice.rs`: what that is. * `earliest.rs`: how far back. * `at.rs`: moments. * `doctor.rs`: tries every
 //!   part.
-//! * `clone.rs`: makes a second database that reads the objects of this one. * `clone_moment.rs`: which
-//!   state it begins with. * `clone_replay.rs`: replays the journal for it.
-//! * `clone_pins.rs`: the pins of clones.
+//! * `clone.rs`: makes a second database that reads the objects of this one. * `clone_target.rs`: where it
+//!   may begin, and the removal of an unfinished one. * `clone_moment.rs`: which state it begins with.
+//! * `clone_replay.rs`: replays the journal for it. * `clone_pins.rs`: the pins of clones.
 
 mod at;
 mod choice;
@@ -38,6 +38,7 @@ mod clone;
 mod clone_moment;
 mod clone_pins;
 mod clone_replay;
+mod clone_target;
 mod doctor;
 mod earliest;
 mod file;
@@ -61,6 +62,7 @@ use crate::{BucketStoreSettings, TierSettings};
 pub use at::At;
 pub use clone::Cloned;
 pub use clone_pins::ClonePin;
+pub use clone_target::UnfinishedClone;
 pub use doctor::Tried;
 pub use journal::BucketJournal;
 pub use past::Earlier;

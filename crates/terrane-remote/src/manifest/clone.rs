@@ -23,6 +23,17 @@ pub(crate) struct NewManifest {
     database: DatabaseId,
 }
 
+/// How much the folder of a manifest has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rest {
+    /// No object.
+    Nothing,
+    /// The first object of a writer that made no snapshot yet.
+    Begun,
+    /// More.
+    Database,
+}
+
 impl NewManifest {
     /// The epoch of its first writer, which makes it.
     pub(crate) const EPOCH: u64 = 1;
@@ -39,12 +50,29 @@ impl NewManifest {
 }
 
 impl ManifestFolder {
-    /// Refuses a folder that has an object.
+    /// How far a writer has come in the folder.
     ///
     /// # Errors
-    /// `Invalid` if it has one; `Corrupt`, `Io`, `Busy`.
-    pub(crate) fn check_empty(&self) -> Result<()> {
-        if self.objects.list()?.is_empty() { Ok(()) } else { Err(self.is_taken()) }
+    /// `Corrupt`, `Invalid`, `Io`, `Busy`.
+    pub(crate) fn rest(&self) -> Result<Rest> {
+        let listed = self.objects.list()?;
+        let Some((last, object)) = listed.last_key_value() else { return Ok(Rest::Nothing) };
+        if listed.len() > 1 || *last != 1 {
+            return Ok(Rest::Database);
+        }
+        let bytes = self.fetch(&[(1, object.bytes)])?.remove(0);
+        let decoded = ManifestObject::decode(1, &bytes).map_err(|error| self.objects.at(1, error))?;
+        debug_assert_eq!(decoded.0.number, 1, "an object has the number of its name");
+        let is_begun = (decoded.0.tag, decoded.0.epoch) == (ObjectTag::TakeOver, NewManifest::EPOCH);
+        Ok(if is_begun { Rest::Begun } else { Rest::Database })
+    }
+
+    /// Deletes the object of a manifest that was begun. Requires: no writer goes on with it.
+    ///
+    /// # Errors
+    /// `Io`, `Busy`.
+    pub(crate) fn remove_begun(&self) -> Result<()> {
+        self.objects.bucket.delete(&[self.objects.name(1)])
     }
 
     /// Begins the manifest of the database of this id.
@@ -80,8 +108,8 @@ impl ManifestFolder {
     #[cold]
     fn is_taken(&self) -> Error {
         Error::invalid(format!(
-            "{} has objects: a clone begins below an empty prefix; give it another one, or delete what an \
-             unfinished clone left there",
+            "another process made a database in {} meanwhile: a clone begins below an empty prefix; give it \
+             another one",
             self.objects.place()
         ))
     }

@@ -31,7 +31,7 @@ use crate::bucket::Bucket;
 use crate::bucket::folder::NumberedFolder;
 pub use chain::Found;
 pub(crate) use chain::{without_history, without_journal};
-pub(crate) use clone::NewManifest;
+pub(crate) use clone::{NewManifest, Rest};
 pub(crate) use open::JournalFit;
 pub use open::{OpenedManifest, TakeOver};
 pub(crate) use past::PastManifest;

@@ -16,16 +16,53 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
 use std::time::Duration;
 
-use terrane_base::{Error, Result};
+use terrane_base::{Error, Kind, Result};
 
-use super::names::DataName;
+use super::names::{DataName, Folders};
 use super::open::replaced;
 use super::{BucketStore, object_names};
-use crate::bucket::Create;
+use crate::bucket::{Bucket, Create};
 use crate::clones::Releasing;
 
 /// Names that one call deletes.
 const NAMES_AT_ONCE: usize = 1000;
+
+/// The beginning of a list: its version, and how old it must be, in seconds.
+const HEAD: &str = "terrane garbage 2\nage ";
+/// Most bytes of a list up to the end of its age.
+const HEAD_BYTES_MAX: u64 = 64;
+
+/// In the name of an object that is created to show the time.
+pub(crate) const NOW: &str = "-now-";
+
+/// The least age at which a list that is there now may be deleted from, as far as the lists say so.
+///
+/// # Errors
+/// `Io`, `Busy`.
+pub(crate) fn least_age(bucket: &dyn Bucket, prefix: &str) -> Result<Option<Duration>> {
+    let mut least: Option<Duration> = None;
+    let folder = Folders::new(prefix).garbage;
+    let is_list = |name: &str| name.strip_prefix(folder.as_str()).is_some_and(|end| !end.contains(NOW));
+    for object in bucket.list(&folder, None)?.iter().filter(|object| is_list(&object.name)) {
+        let head = 0..object.bytes.min(HEAD_BYTES_MAX);
+        let read = match bucket.begin_get_ranges(&object.name, vec![head]).wait() {
+            // Its writer has ended the pass.
+            Err(error) if error.kind() == Kind::NotFound => continue,
+            read => read?,
+        };
+        // A list of an earlier version says nothing of an age.
+        let said = read.first().and_then(|bytes| age_of(bytes));
+        least = said.map(|age| least.map_or(age, |least| least.min(age))).or(least);
+    }
+    Ok(least)
+}
+
+/// The age that a list of garbage says.
+fn age_of(bytes: &[u8]) -> Option<Duration> {
+    let rest = bytes.strip_prefix(HEAD.as_bytes())?;
+    let digits = rest.split(|byte| *byte == b'\n').next().filter(|digits| digits.len() < rest.len())?;
+    str::from_utf8(digits).ok()?.parse().ok().map(Duration::from_secs)
+}
 
 /// The store's objects that the manifest needs.
 pub trait Roots: Debug {
@@ -150,7 +187,8 @@ impl BucketStore {
         let (garbage, epoch, nonce) = (&self.folders.garbage, self.epoch, self.env.random.next_u64());
         let name = format!("{garbage}/{epoch:020}-{nonce:016x}");
         let text: String = objects.iter().map(|(name, _)| format!("{name}\n")).collect();
-        match self.bucket.create(&name, format!("terrane garbage 1\n{text}").as_bytes())? {
+        let head = format!("{HEAD}{}\n", self.settings.garbage_age.as_secs());
+        match self.bucket.create(&name, format!("{head}{text}").as_bytes())? {
             Create::Created => Ok(Some(Marked { name, objects })),
             Create::AlreadyExists => {
                 let place = object_names::place(self.bucket.url(), &name);
@@ -242,7 +280,7 @@ impl BucketStore {
     /// How old the list is, by the object store's clock; `None` if it is gone.
     fn age(&self, list: &Marked) -> Result<Option<Duration>> {
         // An object that is created now shows what time it is there.
-        let now = format!("{}-now-{:016x}", list.name, self.env.random.next_u64());
+        let now = format!("{}{NOW}{:016x}", list.name, self.env.random.next_u64());
         self.bucket.create(&now, b"now")?;
         let listed = self.bucket.list(&self.folders.garbage, None);
         self.bucket.delete(std::slice::from_ref(&now))?;
@@ -250,5 +288,30 @@ impl BucketStore {
         let time =
             |name: &str| listed.iter().find(|object| object.name == name).map(|object| object.modified);
         Ok(time(&list.name).zip(time(&now)).map(|(then, now)| now.saturating_sub(then)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_age_of_a_whole_head_counts() {
+        let age = |text: &str| age_of(text.as_bytes()).map(|age| age.as_secs());
+        assert_eq!(age("terrane garbage 2\nage 3600\n1-2-3\n"), Some(3600));
+        assert_eq!(age("terrane garbage 2\nage 0\n"), Some(0));
+        for other in [
+            "",
+            "now",
+            "terrane garbage 1\n1-2-3\n",
+            "terrane garbage 2\nage 36",
+            "terrane garbage 2\nage \n",
+            "terrane garbage 2\nage -1\n",
+            "terrane garbage 2\nage 99999999999999999999\n",
+            "terrane garbage 3\nage 60\n",
+        ] {
+            assert_eq!(age(other), None, "{other:?}");
+        }
+        assert_eq!(age_of(b"terrane garbage 2\nage \xff\n"), None);
     }
 }

@@ -50,6 +50,7 @@ use state::{Location, Phase, State};
 
 pub(crate) use follow::FollowedStore;
 pub use garbage::{Collected, Marked, Roots};
+pub(crate) use garbage::{NOW, least_age};
 pub use lease::{CheckEnd, LEASE_RESERVE, Written, WrittenObject};
 pub(crate) use names::{DataName, Folders, PARTS_MAX};
 pub use open::BucketStoreSettings;

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use terrane::Kind;
+use terrane_base::Result;
 use terrane_base::env::Clock;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
+use terrane_remote::{Bucket, UnfinishedClone};
 
 use super::{Place, compact, filled, of_filled, rows};
 use crate::support::{names, refused, retrying};
@@ -113,7 +115,7 @@ fn the_rest_of_an_unfinished_clone_is_no_clone() {
     };
     let half = (0..calls).rev().find_map(die_at).expect("the manifest is begun before its snapshot");
     let text = refused(place.clone_through(place.bucket.clone(), &half, None), Kind::Invalid);
-    assert!(text.contains("empty prefix"), "{text}");
+    assert!(text.contains("empty prefix") && text.contains("--replace-unfinished"), "{text}");
     let pins = place.pins();
     let db = place.open(&half);
     assert!(rows(&db).is_empty());
@@ -123,4 +125,85 @@ fn the_rest_of_an_unfinished_clone_is_no_clone() {
     place.collect(&half, 4);
     assert_eq!(place.pins(), pins - 1);
     assert_eq!(rows(&place.open(&half)), super::expected(&[(0..5, 1)]));
+}
+
+fn removed(place: &Place, prefix: &str) -> Result<UnfinishedClone> {
+    let bucket: Arc<dyn Bucket> = place.bucket.clone();
+    place.deployment(prefix).remove_unfinished_clone_in(&bucket, &place.env)
+}
+
+/// After a crash at any call the same clone is made again, and nothing stays of the first attempt.
+#[test]
+fn the_rest_of_a_crash_at_any_call_is_removed_and_the_clone_made() {
+    let place = Place::new();
+    let calls = counted(&place);
+    let mut begun = 0;
+    for call in 0..calls {
+        let to = format!("c{call}");
+        let faulty = FaultyBucket::new(place.bucket.clone());
+        faulty.fail_from(call);
+        let made = place.clone_through(Arc::new(faulty), &to, None);
+        if place.state(&to).is_some() {
+            refused(removed(&place, &to), Kind::Invalid);
+            assert_eq!(rows(&place.open(&to)), of_filled(), "call {call}");
+            continue;
+        }
+        made.expect_err("there is no clone");
+        let is_begun = !names(&*place.bucket, &to).is_empty();
+        begun += u64::from(is_begun);
+        // A crash of the removal is followed by another one.
+        let half = FaultyBucket::new(place.bucket.clone());
+        half.fail_from(call % 7);
+        let half: Arc<dyn Bucket> = Arc::new(half);
+        let died = place.deployment(&to).remove_unfinished_clone_in(&half, &place.env).is_err();
+        let rest = removed(&place, &to).unwrap_or_else(|error| panic!("call {call}: {error}"));
+        assert_eq!(rest != UnfinishedClone::default(), is_begun && died, "call {call}: {rest:?}");
+        assert_eq!(names(&*place.bucket, &to), [""; 0], "call {call}");
+        place.clone_to(&to);
+        assert_eq!(rows(&place.open(&to)), of_filled(), "call {call}");
+        // A crash between a pin and its reference leaves the pin, for `--release`.
+        let pins = place.deployment("db").clone_pins_in(&*place.bucket).expect("lists");
+        let own = pins.iter().filter(|pin| pin.clone == format!("memory:/{to}")).count();
+        assert!(own == 1 || own == 2 && !is_begun, "call {call}: {own} pins");
+    }
+    assert!(begun > 3, "{begun} attempts left something");
+}
+
+/// Objects that no unfinished clone leaves stay, all of them.
+#[test]
+fn nothing_of_a_database_is_removed_as_an_unfinished_clone() {
+    let place = Place::new();
+    filled(&place).close().expect("closes");
+    place.clone_to("copy");
+    let object = |name: &str| place.bucket.create(name, b"object").expect("creates");
+    object("later/data/00000000000000000002-0000000001-00000");
+    object("other/data/notes.txt");
+    object("journal/journal/00000000000000000001");
+    for prefix in ["db", "copy", "later", "other", "journal"] {
+        let before = names(&*place.bucket, prefix);
+        refused(removed(&place, prefix), Kind::Invalid);
+        assert_eq!(names(&*place.bucket, prefix), before, "{prefix}");
+    }
+    assert_eq!((rows(&place.open("db")), rows(&place.open("copy"))), (of_filled(), of_filled()));
+}
+
+/// The pin of another clone under the number of the reference is not taken back.
+#[test]
+fn a_reference_to_the_pin_of_another_clone_takes_nothing_back() {
+    let place = Place::new();
+    filled(&place).close().expect("closes");
+    place.clone_to("copy");
+    let name = names(&*place.bucket, "copy/originals").remove(0);
+    let reference = place.bucket.get(&name, 1 << 20).expect("reads");
+    // Its own number, its own pin, and another id of the clone.
+    let mut changed = reference.to_vec();
+    changed[32] ^= 1;
+    let end = changed.len() - 4;
+    let crc = crc32c::crc32c(&changed[..end]).to_le_bytes();
+    changed[end..].copy_from_slice(&crc);
+    place.bucket.create(&name.replace("copy/", "other/"), &changed).expect("creates");
+    let text = refused(removed(&place, "other"), Kind::Corrupt);
+    assert!(text.contains("the pin is that of another clone") && text.contains("db/gc/pins"), "{text}");
+    assert_eq!((place.pins(), names(&*place.bucket, "other").len()), (1, 1));
+    assert_eq!(rows(&place.open("copy")), of_filled());
 }

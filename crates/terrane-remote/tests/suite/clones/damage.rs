@@ -1,10 +1,14 @@
 //! Damaged references are errors.
 
-use terrane::Kind;
-use terrane_base::env::Clock;
-use terrane_remote::Bucket;
+use terrane::{Kind, SegmentId};
+use terrane_base::env::{Clock, Env};
+use terrane_format::manifest::object::OBJECT_PAYLOAD_BYTES_MAX;
+use terrane_format::manifest::{Edit, EditOp, ManifestObject, ObjectTag, SegmentSpec};
+use terrane_format::object::{object_hash, object_name};
+use terrane_remote::bucket::DirectoryBucket;
+use terrane_remote::{Bucket, Deployment};
 
-use super::{Place, filled, of_filled, rows};
+use super::{Place, deployment, filled, of_filled, put_all, rows};
 use crate::support::{names, refused};
 
 fn replace(place: &Place, name: &str, bytes: &[u8]) {
@@ -70,4 +74,36 @@ fn a_reference_of_another_name_is_not_taken() {
     place.bucket.create(&other, &whole).expect("creates");
     let text = refused(place.try_open("copy"), Kind::Corrupt);
     assert!(text.contains(&other), "{text}");
+}
+
+/// A segment whose length in the manifest is impossible is refused before a byte of it is copied.
+#[test]
+fn an_impossible_length_of_a_segment_is_an_error_that_names_the_object() {
+    let place = Place::new();
+    let url = format!("file://{}", place.directory("bucket").display());
+    let from = Deployment { bucket_journal: None, ..deployment(place.directory("journal"), &url, "db") };
+    let db = from.open().expect("opens");
+    put_all(&db, 0..20, 1);
+    db.close().expect("closes");
+    let bucket = DirectoryBucket::open(&place.directory("bucket"), Env::real()).expect("opens");
+    let last = names(&bucket, "db/manifest").pop().expect("a manifest");
+    let bytes = bucket.get(&last, OBJECT_PAYLOAD_BYTES_MAX).expect("reads");
+    let number = names(&bucket, "db/manifest").len() as u64;
+    let (before, _) = ManifestObject::decode(number, &bytes).expect("the last of all");
+    let next = ManifestObject {
+        tag: ObjectTag::Edits,
+        number: number + 1,
+        parent: object_hash(&bytes),
+        nonce: 77,
+        ..before
+    };
+    let spec = SegmentSpec { id: SegmentId(1 << 40), file: 1 << 20, bytes: 1 << 60 };
+    let mut payload = Vec::new();
+    Edit { ops: vec![EditOp::AddSegment(spec)] }.encode(&mut payload);
+    let name = format!("db/manifest/{}", object_name(next.number));
+    bucket.create(&name, &next.encode(&payload)).expect("creates");
+    let to = Deployment { prefix: "copy".to_owned(), journal: place.directory("other"), ..from.clone() };
+    let text = refused(from.clone_to(&to, None), Kind::Corrupt);
+    assert!(text.contains(&name) && text.contains(&(1u64 << 60).to_string()), "{text}");
+    assert!(names(&bucket, "copy").is_empty() && names(&bucket, "db/gc/pins").is_empty());
 }

@@ -108,3 +108,29 @@ fn earlier_moments_of_a_clone_are_opened() {
     assert_eq!(place.pins(), 1, "that of the second clone");
     assert_eq!(rows(&place.open("again")), of_filled());
 }
+
+/// The file that is cloned says a longer age than that by which the writers delete.
+#[test]
+fn a_writer_that_deletes_earlier_than_the_file_says_is_found_out() {
+    let place = Place::new();
+    let original = filled(&place);
+    put_all(&original, 0..70, 4);
+    original.flush().expect("flushes");
+    compact(&original);
+    original.close().expect("closes");
+    // Its list of garbage may be deleted when it is `AGE` old.
+    assert_eq!(place.collect("db", 1), 0);
+    let mut from = place.deployment("db");
+    from.settings.garbage_age = 24 * Duration::from_secs(3600);
+    let clone_of = |number: u64, to: &str| {
+        let (to, buckets) = (place.deployment(to), (place.bucket.clone() as _, place.bucket.clone() as _));
+        let (options, env) = (Options::default(), place.env.clone());
+        from.clone_in(buckets, (&to, commit(number)), &options, Functions::default(), env)
+    };
+    let text = refused(clone_of(95, "old"), Kind::Gone);
+    assert!(text.contains("(60 s)") && text.contains("garbage_age_s"), "{text}");
+    assert!(place.state("old").is_none() && place.pins() == 0);
+    // What the present state names is in no list.
+    clone_of(170, "now").expect("clones");
+    assert_eq!(rows(&place.open("now")), expected(&[(0..70, 4)]));
+}

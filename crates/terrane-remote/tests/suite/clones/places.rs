@@ -79,6 +79,28 @@ fn a_target_that_has_anything_is_refused() {
     assert_eq!(rows(&original), of_filled());
 }
 
+/// Both have a prefix of the same name, each in its own bucket, and one service for their journals.
+#[test]
+fn a_bucket_of_journals_that_has_the_journal_of_another_database_is_refused() {
+    let mut two = Two::new();
+    let url = format!("file://{}", two.place.directory("journals").display());
+    two.to.prefix = "db".to_owned();
+    for deployment in [&mut two.from, &mut two.to] {
+        deployment.bucket_journal.as_mut().expect("it has one").url = Some(url.clone());
+    }
+    two.filled().close().expect("closes");
+    let before = two.list("journals", "db/journal");
+    assert!(!before.is_empty(), "the journal of the original is there");
+    let text = refused(two.from.clone_to(&two.to, None), Kind::Invalid);
+    assert!(text.contains("journals/db/journal") && text.contains("journal of another database"), "{text}");
+    assert_eq!(two.list("journals", "db/journal"), before);
+    assert!(two.list("bucket-a", "db/gc/pins").is_empty() && two.list("bucket-b", "db/manifest").is_empty());
+    // With a folder of its own there.
+    two.to.prefix = "copy".to_owned();
+    two.from.clone_to(&two.to, None).expect("clones");
+    assert_eq!(rows(&two.to.open().expect("opens")), expected(&[(0..15, 1), (15..30, 2)]));
+}
+
 /// Two buckets in directories.
 struct Two {
     place: Place,

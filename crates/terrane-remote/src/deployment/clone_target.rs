@@ -1,0 +1,193 @@
+//! Where a clone may begin: below an empty prefix, with an unused journal. A making that did not end leaves
+//! objects there; a caller that knows that it has ended can have them removed.
+//!
+//! Nothing else removes them. A process that still makes the clone, and one that opens a new database there,
+//! leave the same objects, and no deletion is fenced off from both. The object of the manifest goes last, and
+//! a reference behind its pin, so that a further removal finds what a crash of this one has left.
+
+use std::sync::Arc;
+
+use terrane_base::env::Env;
+use terrane_base::{Error, Kind, Result};
+use terrane_device::PosixDisk;
+use terrane_levels::journal_place;
+
+use super::Deployment;
+use super::journal::bucket_of;
+use crate::bucket::{names, probe};
+use crate::clones::{CloneObject, CloneTag, OriginalFile, OriginalNames, take_back};
+use crate::manifest::{NewManifest, Rest};
+use crate::store::Folders;
+use crate::{Bucket, ManifestFolder};
+
+/// Names that one call deletes.
+const NAMES_AT_ONCE: usize = 1000;
+
+/// The rest of an unfinished clone that was removed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct UnfinishedClone {
+    /// Pins that were taken back.
+    pub pins: u64,
+    /// Objects below the prefix.
+    pub objects: u64,
+}
+
+impl Deployment {
+    /// Removes what a clone has left below this prefix whose making did not end: its objects, and its pins.
+    /// Removes nothing of a database. Requires: no process makes a clone here, or opens a database.
+    ///
+    /// # Errors
+    /// `Invalid` if there is anything that no unfinished clone leaves; `Corrupt`, naming the object, if a
+    /// reference or a pin is damaged; those of the buckets with the pins.
+    pub fn remove_unfinished_clone(&self) -> Result<UnfinishedClone> {
+        if crate::bucket::is_absent(&self.url) {
+            return Ok(UnfinishedClone::default());
+        }
+        let env = Env::real();
+        let bucket = self.open_bucket(&env)?;
+        self.remove_unfinished_clone_in(&bucket, &env)
+    }
+
+    /// [`Deployment::remove_unfinished_clone`] in a bucket that is open.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn remove_unfinished_clone_in(&self, bucket: &Arc<dyn Bucket>, env: &Env) -> Result<UnfinishedClone> {
+        let manifests = ManifestFolder::new(bucket.clone(), &self.prefix)?;
+        let rest = manifests.rest()?;
+        if rest == Rest::Database {
+            let place = names::place(bucket.url(), &self.prefix);
+            let message =
+                format!("{place} has a database, which is not removed: give the clone another prefix");
+            return Err(Error::invalid(message));
+        }
+        self.check_journal_unused(bucket, env)?;
+        let mut objects = self.data_of_unfinished(bucket)?;
+        let files = OriginalNames::new(&self.prefix);
+        let listed = bucket.list(&files.folder, None)?;
+        let mut pins = 0;
+        for object in &listed {
+            let Some((_, _, OriginalFile::Reference)) = files.parse(&object.name) else { continue };
+            let at = |error: Error| error.at(names::place(bucket.url(), &object.name), 0);
+            let bytes = bucket.get(&object.name, CloneObject::BYTES_MAX)?;
+            let reference = CloneObject::decode(&bytes).map_err(at)?;
+            if reference.tag != CloneTag::Reference {
+                return Err(at(Error::corrupt("a pin in the place of a reference")));
+            }
+            pins += u64::from(release(bucket, &reference, env)?);
+        }
+        objects.extend(listed.into_iter().map(|object| object.name));
+        let own = format!("{}/", self.prefix);
+        assert!(objects.iter().all(|name| name.starts_with(&own)), "only objects below the prefix go");
+        for some in objects.chunks(NAMES_AT_ONCE) {
+            bucket.delete(some)?;
+        }
+        if rest == Rest::Begun {
+            manifests.remove_begun()?;
+        }
+        let is_begun = u64::from(rest == Rest::Begun);
+        Ok(UnfinishedClone { pins, objects: objects.len() as u64 + is_begun })
+    }
+
+    /// The names of the data objects of a clone that is not finished.
+    fn data_of_unfinished(&self, bucket: &Arc<dyn Bucket>) -> Result<Vec<String>> {
+        let folders = Folders::new(&self.prefix);
+        let listed = bucket.list(&folders.data, None)?;
+        let is_of_clone =
+            |name: &str| folders.parse(name).is_some_and(|name| name.epoch == NewManifest::EPOCH);
+        if let Some(other) = listed.iter().find(|object| !is_of_clone(&object.name)) {
+            let place = names::place(bucket.url(), &other.name);
+            let message = format!("{place} is not of an unfinished clone: give the clone another prefix");
+            return Err(Error::invalid(message));
+        }
+        Ok(listed.into_iter().map(|object| object.name).collect())
+    }
+
+    /// Refuses a target that has anything, or whose journal is that of another database.
+    pub(super) fn check_target(
+        &self,
+        original: &Deployment,
+        bucket: &Arc<dyn Bucket>,
+        env: &Env,
+    ) -> Result<()> {
+        let prefix = &self.prefix;
+        let place = names::place(bucket.url(), prefix);
+        if original.url == self.url && original.prefix == *prefix {
+            let message = format!("{place} is the original itself: give the clone another prefix");
+            return Err(Error::invalid(message));
+        }
+        if self.settings.probe {
+            probe::run(&**bucket, prefix, &*env.random)?;
+        }
+        let begins = "a clone begins below an empty prefix";
+        match ManifestFolder::new(bucket.clone(), prefix)?.rest()? {
+            Rest::Nothing => {}
+            Rest::Begun => {
+                return Err(Error::invalid(format!(
+                    "{place} has what a clone or a new database left whose making did not end, or is under way, and \
+                     {begins}: if no process is at work there, --replace-unfinished (`terrane clone`) removes it; \
+                     otherwise give the clone another prefix"
+                )));
+            }
+            Rest::Database => {
+                return Err(Error::invalid(format!(
+                    "{place} has a database, and {begins}: give it another one"
+                )));
+            }
+        }
+        let data = Folders::new(prefix).data;
+        if !bucket.list(&data, None)?.is_empty() {
+            let place = names::place(bucket.url(), &data);
+            return Err(Error::invalid(format!(
+                "{place} has objects, and {begins}: give it another one, or delete them"
+            )));
+        }
+        self.check_journal_unused(bucket, env)?;
+        let is_used =
+            journal_place::read(&PosixDisk::new(), &self.journal)?.is_some_and(|mark| mark.before != 0);
+        if is_used {
+            let journal = self.journal.display();
+            return Err(Error::invalid(format!(
+                "{journal} has the journal of another database: give the clone a directory of its own"
+            )));
+        }
+        Ok(())
+    }
+
+    /// Refuses a folder for the journal that has an object, in the bucket of the database or in its own.
+    fn check_journal_unused(&self, bucket: &Arc<dyn Bucket>, env: &Env) -> Result<()> {
+        let own = self.bucket_journal.as_ref().filter(|journal| journal.url.is_some());
+        let own = own.map(|journal| bucket_of(journal, bucket, env)).transpose()?;
+        let folder = format!("{}/journal", self.prefix);
+        for bucket in [Some(bucket), own.as_ref()].into_iter().flatten() {
+            if !bucket.list(&folder, None)?.is_empty() {
+                let place = names::place(bucket.url(), &folder);
+                return Err(Error::invalid(format!(
+                    "{place} has the journal of another database: give the clone an empty prefix, or another bucket for \
+                     its journal; delete the objects if that database is not needed"
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Takes back the pin of a reference; returns true if it was there.
+fn release(own: &Arc<dyn Bucket>, reference: &CloneObject, env: &Env) -> Result<bool> {
+    assert!(reference.tag == CloneTag::Reference, "a reference says where its pin is");
+    let (url, prefix) = (&reference.url, &reference.prefix);
+    let of_original = match url.is_empty() {
+        true => Ok(own.clone()),
+        false if crate::bucket::is_absent(url) => {
+            Err(Error::new(Kind::NotFound, format!("the directory of {url} does not exist")))
+        }
+        false => crate::bucket::open_with(url, env, own.settings()),
+    };
+    of_original.and_then(|bucket| take_back(&*bucket, prefix, reference)).map_err(|error| {
+        let number = reference.nonce;
+        error.context(format!(
+            "pin {number:032x} of the unfinished clone cannot be taken back, and nothing of it was removed: make {url} \
+             available here, or delete the objects by hand"
+        ))
+    })
+}
