@@ -58,8 +58,20 @@ impl Place {
     }
 
     fn try_open(&self, prefix: &str) -> Result<Db> {
+        self.try_open_through(self.bucket.clone(), prefix)
+    }
+
+    fn try_open_through(&self, bucket: Arc<dyn Bucket>, prefix: &str) -> Result<Db> {
         let (options, functions) = (Options::default(), Functions::default());
-        self.deployment(prefix).open_in(self.bucket.clone(), &options, functions, Env::real())
+        self.deployment(prefix).open_in(bucket, &options, functions, Env::real())
+    }
+
+    /// Removes the directory of a database's journal, as on a machine that is lost.
+    fn lose_directory(&self, prefix: &str) {
+        let dir = self.directory(prefix);
+        if dir.exists() {
+            std::fs::remove_dir_all(dir).expect("removes");
+        }
     }
 
     fn clone_through(&self, bucket: Arc<dyn Bucket>, to: &str, at: Option<At>) -> Result<Cloned> {
@@ -92,21 +104,24 @@ impl Place {
     /// Makes passes of the collection of garbage of a database, an hour after each other; returns how many
     /// objects they deleted. Requires: no writer has it open.
     fn collect(&self, prefix: &str, passes: u32) -> usize {
+        let collecting = self.collecting(prefix);
+        let pass = |_| {
+            let deleted = collecting.pass();
+            self.clock.sleep(Duration::from_secs(3600));
+            deleted
+        };
+        (0..passes).map(pass).sum()
+    }
+
+    /// The collection of garbage of a database. Requires: no writer has it open.
+    fn collecting(&self, prefix: &str) -> Collecting {
         let folder = ManifestFolder::new(self.bucket.clone(), prefix).expect("a prefix");
         let found = folder.read().expect("reads").expect("there is a database");
         let state = found.state.expect("there is a state");
         let (bucket, epoch) = (self.bucket.clone(), found.last.epoch + 1);
         let store = BucketStore::open(bucket, prefix, epoch, settings(), self.env.clone()).expect("opens");
         store.restore(&mut state.extents()).expect("restores");
-        let roots = Named(state.extents().map(|(id, _)| id.file).collect());
-        let mut deleted = 0;
-        for _ in 0..passes {
-            if let Collected::Deleted { objects, .. } = store.collect_garbage(&roots).expect("collects") {
-                deleted += objects;
-            }
-            self.clock.sleep(Duration::from_secs(3600));
-        }
-        deleted
+        Collecting { store, roots: Named(state.extents().map(|(id, _)| id.file).collect()) }
     }
 
     fn data(&self, prefix: &str) -> usize {
@@ -115,6 +130,22 @@ impl Place {
 
     fn pins(&self) -> usize {
         names(&*self.bucket, "db/gc/pins").len()
+    }
+}
+
+/// A collection of garbage that is under way.
+struct Collecting {
+    store: BucketStore,
+    roots: Named,
+}
+
+impl Collecting {
+    /// Makes the next pass; returns how many objects it deleted.
+    fn pass(&self) -> usize {
+        match self.store.collect_garbage(&self.roots).expect("collects") {
+            Collected::Deleted { objects, .. } => objects,
+            _ => 0,
+        }
     }
 }
 
