@@ -239,8 +239,7 @@ impl Space {
             return Err(Error::invalid(format!("extent {id} of {slots} slots is not allocated")));
         };
         if let Some(file) = self.files.get_mut(&run.file) {
-            file.taken.remove(run.slots.clone());
-            file.run_max = file.len;
+            file.free(run.slots.clone());
         }
         self.forget_loose_ends(&run);
         self.counts.taken -= u64::from(slots);

@@ -88,15 +88,22 @@ pub(crate) fn pin_objects(
     Ok(pins)
 }
 
-/// Deletes the pin of a reference; returns false if it is not there.
+/// Deletes the pin of a reference; returns false if it is not there. The clone's address and folder are `home`,
+/// as its pin has them.
 ///
 /// # Errors
-/// `Corrupt`, naming the pin, if it is damaged or that of another clone; `Io`, `Busy`.
-pub(crate) fn take_back(bucket: &dyn Bucket, prefix: &str, reference: &CloneObject) -> Result<bool> {
+/// `Corrupt`, naming the pin, if it is damaged or that of another clone, as where a reference was copied to
+/// another place; `Io`, `Busy`.
+pub(crate) fn take_back(
+    bucket: &dyn Bucket,
+    prefix: &str,
+    reference: &CloneObject,
+    home: (&str, &str),
+) -> Result<bool> {
     let files = PinNames::new(prefix);
     let Some(pin) = read(bucket, &files, reference.nonce)? else { return Ok(false) };
     let name = files.of(reference.nonce);
-    if pin.clone != reference.clone {
+    if pin.clone != reference.clone || (pin.url.as_str(), pin.prefix.as_str()) != home {
         let place = names::place(bucket.url(), &name);
         return Err(Error::corrupt("the pin is that of another clone").at(place, 0));
     }

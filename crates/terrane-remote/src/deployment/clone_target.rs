@@ -62,21 +62,14 @@ impl Deployment {
             return Err(Error::invalid(message));
         }
         self.check_journal_unused(bucket, env)?;
-        let mut objects = self.data_of_unfinished(bucket)?;
-        let files = OriginalNames::new(&self.prefix);
-        let listed = bucket.list(&files.folder, None)?;
+        self.check_journal_directory()?;
+        let mut objects = self.data_of_unfinished(bucket, rest)?;
+        let (files, references) = self.references_of_unfinished(bucket)?;
         let mut pins = 0;
-        for object in &listed {
-            let Some((_, _, OriginalFile::Reference)) = files.parse(&object.name) else { continue };
-            let at = |error: Error| error.at(names::place(bucket.url(), &object.name), 0);
-            let bytes = bucket.get(&object.name, CloneObject::BYTES_MAX)?;
-            let reference = CloneObject::decode(&bytes).map_err(at)?;
-            if reference.tag != CloneTag::Reference {
-                return Err(at(Error::corrupt("a pin in the place of a reference")));
-            }
-            pins += u64::from(release(bucket, &reference, env)?);
+        for reference in &references {
+            pins += u64::from(self.release(bucket, reference, env)?);
         }
-        objects.extend(listed.into_iter().map(|object| object.name));
+        objects.extend(files);
         let own = format!("{}/", self.prefix);
         assert!(objects.iter().all(|name| name.starts_with(&own)), "only objects below the prefix go");
         for some in objects.chunks(NAMES_AT_ONCE) {
@@ -89,18 +82,65 @@ impl Deployment {
         Ok(UnfinishedClone { pins, objects: objects.len() as u64 + is_begun })
     }
 
-    /// The names of the data objects of a clone that is not finished.
-    fn data_of_unfinished(&self, bucket: &Arc<dyn Bucket>) -> Result<Vec<String>> {
+    /// The names of the data objects of a clone that is not finished: it writes them behind the first object
+    /// of its manifest.
+    fn data_of_unfinished(&self, bucket: &Arc<dyn Bucket>, rest: Rest) -> Result<Vec<String>> {
         let folders = Folders::new(&self.prefix);
         let listed = bucket.list(&folders.data, None)?;
-        let is_of_clone =
-            |name: &str| folders.parse(name).is_some_and(|name| name.epoch == NewManifest::EPOCH);
+        let is_of_clone = |name: &str| {
+            rest == Rest::Begun && folders.parse(name).is_some_and(|name| name.epoch == NewManifest::EPOCH)
+        };
         if let Some(other) = listed.iter().find(|object| !is_of_clone(&object.name)) {
-            let place = names::place(bucket.url(), &other.name);
-            let message = format!("{place} is not of an unfinished clone: give the clone another prefix");
-            return Err(Error::invalid(message));
+            return Err(not_of_unfinished(bucket, &other.name));
         }
         Ok(listed.into_iter().map(|object| object.name).collect())
+    }
+
+    /// The names in the folder of the references of a clone that is not finished, and the references.
+    fn references_of_unfinished(&self, bucket: &Arc<dyn Bucket>) -> Result<(Vec<String>, Vec<CloneObject>)> {
+        let files = OriginalNames::new(&self.prefix);
+        let (mut listed, mut references) = (Vec::new(), Vec::new());
+        for object in bucket.list(&files.folder, None)? {
+            let Some((clone, nonce, file)) = files.parse(&object.name) else {
+                return Err(not_of_unfinished(bucket, &object.name));
+            };
+            if file == OriginalFile::Reference {
+                let at = |error: Error| error.at(names::place(bucket.url(), &object.name), 0);
+                let bytes = bucket.get(&object.name, CloneObject::BYTES_MAX)?;
+                let reference = CloneObject::decode(&bytes).map_err(at)?;
+                if (reference.tag, reference.clone, reference.nonce) != (CloneTag::Reference, clone.0, nonce)
+                {
+                    return Err(at(Error::corrupt("the reference is not the one of its name")));
+                }
+                references.push(reference);
+            }
+            listed.push(object.name);
+        }
+        Ok((listed, references))
+    }
+
+    /// Takes back the pin of a reference; returns true if it was there.
+    fn release(&self, own: &Arc<dyn Bucket>, reference: &CloneObject, env: &Env) -> Result<bool> {
+        assert!(reference.tag == CloneTag::Reference, "a reference says where its pin is");
+        let (url, prefix) = (&reference.url, &reference.prefix);
+        let of_original = match url.is_empty() {
+            true => Ok(own.clone()),
+            false if crate::bucket::is_absent(url) => {
+                Err(Error::new(Kind::NotFound, format!("the directory of {url} does not exist")))
+            }
+            false => crate::bucket::open_with(url, env, own.settings()),
+        };
+        let number = reference.nonce;
+        let of_original = of_original.map_err(|error| {
+            let kept = "no object below the prefix was removed";
+            error.context(format!(
+                "pin {number:032x} of the unfinished clone cannot be taken back, and {kept}: make {url} available here, \
+                 or delete the objects by hand"
+            ))
+        })?;
+        // The address of the clone as its pin has it.
+        let home = if url.is_empty() { "" } else { &self.url };
+        take_back(&*of_original, prefix, reference, (home, &self.prefix))
     }
 
     /// Refuses a target that has anything, or whose journal is that of another database.
@@ -143,6 +183,11 @@ impl Deployment {
             )));
         }
         self.check_journal_unused(bucket, env)?;
+        self.check_journal_directory()
+    }
+
+    /// Refuses a directory for the journal that a database has used.
+    fn check_journal_directory(&self) -> Result<()> {
         let is_used =
             journal_place::read(&PosixDisk::new(), &self.journal)?.is_some_and(|mark| mark.before != 0);
         if is_used {
@@ -172,22 +217,8 @@ impl Deployment {
     }
 }
 
-/// Takes back the pin of a reference; returns true if it was there.
-fn release(own: &Arc<dyn Bucket>, reference: &CloneObject, env: &Env) -> Result<bool> {
-    assert!(reference.tag == CloneTag::Reference, "a reference says where its pin is");
-    let (url, prefix) = (&reference.url, &reference.prefix);
-    let of_original = match url.is_empty() {
-        true => Ok(own.clone()),
-        false if crate::bucket::is_absent(url) => {
-            Err(Error::new(Kind::NotFound, format!("the directory of {url} does not exist")))
-        }
-        false => crate::bucket::open_with(url, env, own.settings()),
-    };
-    of_original.and_then(|bucket| take_back(&*bucket, prefix, reference)).map_err(|error| {
-        let number = reference.nonce;
-        error.context(format!(
-            "pin {number:032x} of the unfinished clone cannot be taken back, and nothing of it was removed: make {url} \
-             available here, or delete the objects by hand"
-        ))
-    })
+/// The error where there is an object that no unfinished clone leaves.
+fn not_of_unfinished(bucket: &Arc<dyn Bucket>, name: &str) -> Error {
+    let place = names::place(bucket.url(), name);
+    Error::invalid(format!("{place} is not of an unfinished clone: give the clone another prefix"))
 }

@@ -34,7 +34,8 @@ impl Space {
         for &(number, slot) in self.loose_ends.keys() {
             let file = self.files.get(&number);
             let is_held = |slots: &FileSlots| {
-                slots.taken.contains_all(slot..slot + 1) && slots.held.contains_all(slot..slot + 1)
+                let space = slots.held.union(&slots.unsure);
+                slots.taken.contains_all(slot..slot + 1) && space.contains_all(slot..slot + 1)
             };
             assert!(file.is_some_and(is_held), "slot {slot} of file {number} has a loose end and no extent");
         }

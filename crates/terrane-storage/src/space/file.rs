@@ -11,6 +11,9 @@ pub(super) struct FileSlots {
     pub(super) taken: SlotSet,
     pub(super) held: SlotSet,
     pub(super) holes: SlotSet,
+    /// Last slots of extents that were of unknown state when they were taken: more of them may have space than
+    /// the extent needs.
+    pub(super) unsure: SlotSet,
     /// No slot of it may be written.
     pub(super) is_sealed: bool,
     /// Upper bound of the longest free run: exact after a search failed, unknown after a run was freed.
@@ -20,9 +23,20 @@ pub(super) struct FileSlots {
 impl FileSlots {
     pub(super) fn take(&mut self, slots: Range<u32>) {
         assert!(self.taken.contains_none(slots.clone()), "two extents would lie in one of {slots:?}");
+        let last = slots.end - 1..slots.end;
+        if self.held.union(&self.holes).contains_none(last.clone()) {
+            self.unsure.insert(last);
+        }
         self.taken.insert(slots.clone());
         self.held.insert(slots.clone());
         self.holes.remove(slots);
+    }
+
+    pub(super) fn free(&mut self, slots: Range<u32>) {
+        debug_assert!(self.taken.contains_all(slots.clone()), "{slots:?} are freed, and no extent has them");
+        self.taken.remove(slots.clone());
+        self.unsure.remove(slots);
+        self.run_max = self.len;
     }
 
     pub(super) fn find(&mut self, slots: u32) -> Option<Range<u32>> {

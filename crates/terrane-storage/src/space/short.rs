@@ -40,8 +40,9 @@ impl Space {
         let (last, used) = (id.slot + slots - 1, bytes - slot_offset(slots - 1));
         let Some(file) = self.files.get(&id.file) else { return };
         debug_assert!(file.taken.contains_all(id.slot..last + 1), "{id} is written, and it is not taken");
-        // A slot that is not held was reserved for a short extent, which takes the space of its bytes.
-        if !file.is_sealed && file.held.contains_all(last..last + 1) && is_short(1, used) {
+        // A slot that was a hole was reserved for a short extent, which takes the space of its bytes.
+        let may_be_longer = file.held.union(&file.unsure).contains_all(last..last + 1);
+        if !file.is_sealed && may_be_longer && is_short(1, used) {
             self.loose_ends.insert((id.file, last), used);
         } else {
             self.loose_ends.remove(&(id.file, last));
@@ -51,18 +52,25 @@ impl Space {
     /// The loose ends of files that may be written.
     #[must_use]
     pub fn loose_ends(&self) -> Vec<LooseEnd> {
-        let is_open = |file: &u32| self.files.get(file).is_some_and(|slots| !slots.is_sealed);
-        let ends = self.loose_ends.iter().filter(|((file, _), _)| is_open(file));
-        ends.map(|(&(file, slot), &used)| LooseEnd { file, slot, used }).collect()
+        let ends = self.loose_ends.iter().map(|(&(file, slot), &used)| LooseEnd { file, slot, used });
+        ends.filter(|end| self.is_loose(*end)).collect()
+    }
+
+    /// Returns true if the extent is still there, ends there, and its file may be written.
+    #[must_use]
+    pub fn is_loose(&self, end: LooseEnd) -> bool {
+        let is_known = self.loose_ends.get(&(end.file, end.slot)) == Some(&end.used);
+        is_known && self.files.get(&end.file).is_some_and(|slots| !slots.is_sealed)
     }
 
     /// Records that a loose end was given back to the device. Requires: its extent was not freed meanwhile.
     pub fn cut(&mut self, end: LooseEnd) {
         let known = self.loose_ends.remove(&(end.file, end.slot));
-        debug_assert!(known == Some(end.used), "the end of {end:?} was cut, known was {known:?}");
+        assert!(known == Some(end.used), "bytes behind {end:?} were lost: the extent ends at {known:?}");
         if let Some(file) = self.files.get_mut(&end.file) {
             debug_assert!(file.taken.contains_all(end.slot..end.slot + 1), "{end:?} is of no extent");
             file.held.remove(end.slot..end.slot + 1);
+            file.unsure.remove(end.slot..end.slot + 1);
         }
         verify!(self.check());
     }

@@ -371,3 +371,21 @@ fn slots_give_back_what_they_have_behind_the_ends_of_their_extents() {
     assert_eq!(disk.free_bytes(Path::new(DIR)).unwrap(), 0);
     write(ids[2], SLOT_BYTES);
 }
+
+/// Behind an opening it is not known how much space a free slot has.
+#[test]
+fn a_free_slot_of_unknown_state_gives_back_what_is_behind_a_short_extent() {
+    let disk = disk();
+    let before = open(&disk);
+    let ids = [before.allocate(1).unwrap(), before.allocate(1).unwrap()];
+    ids.iter().for_each(|&id| before.write(id, &vec![9; SLOT_BYTES]).unwrap());
+    before.sync().unwrap();
+    drop(before);
+    let store = open(&disk);
+    store.restore(&mut [(ids[1], 1)].into_iter()).unwrap();
+    assert_eq!(store.allocate_for(1, 5000).unwrap(), ids[0]);
+    store.write(ids[0], &[7; 5000]).unwrap();
+    store.reclaim_all().unwrap();
+    assert_eq!(disk.used_bytes(), SLOT + 8192);
+    assert_eq!((first_byte(&store, ids[0]), first_byte(&store, ids[1])), (7, 9));
+}

@@ -179,7 +179,10 @@ fn nothing_of_a_database_is_removed_as_an_unfinished_clone() {
     object("later/data/00000000000000000002-0000000001-00000");
     object("other/data/notes.txt");
     object("journal/journal/00000000000000000001");
-    for prefix in ["db", "copy", "later", "other", "journal"] {
+    // A database whose manifest is gone, and one whose prefix ends with the name of a clone's folder.
+    object("bare/data/00000000000000000001-0000000001-00000");
+    object("team/originals/manifest/00000000000000000001");
+    for prefix in ["db", "copy", "later", "other", "journal", "bare", "team"] {
         let before = names(&*place.bucket, prefix);
         refused(removed(&place, prefix), Kind::Invalid);
         assert_eq!(names(&*place.bucket, prefix), before, "{prefix}");
@@ -195,13 +198,19 @@ fn a_reference_to_the_pin_of_another_clone_takes_nothing_back() {
     place.clone_to("copy");
     let name = names(&*place.bucket, "copy/originals").remove(0);
     let reference = place.bucket.get(&name, 1 << 20).expect("reads");
+    // A copy as it is: its pin is that of the clone at the first place.
+    place.bucket.create(&name.replace("copy/", "second/"), &reference).expect("creates");
+    let text = refused(removed(&place, "second"), Kind::Corrupt);
+    assert!(text.contains("the pin is that of another clone") && text.contains("db/gc/pins"), "{text}");
     // Its own number, its own pin, and another id of the clone.
     let mut changed = reference.to_vec();
     changed[32] ^= 1;
     let end = changed.len() - 4;
     let crc = crc32c::crc32c(&changed[..end]).to_le_bytes();
     changed[end..].copy_from_slice(&crc);
-    place.bucket.create(&name.replace("copy/", "other/"), &changed).expect("creates");
+    let id = u128::from_str_radix(&name["copy/originals/".len()..][..32], 16).expect("the id of the clone");
+    let renamed = name.replace(&format!("{id:032x}"), &format!("{:032x}", id ^ 1));
+    place.bucket.create(&renamed.replace("copy/", "other/"), &changed).expect("creates");
     let text = refused(removed(&place, "other"), Kind::Corrupt);
     assert!(text.contains("the pin is that of another clone") && text.contains("db/gc/pins"), "{text}");
     assert_eq!((place.pins(), names(&*place.bucket, "other").len()), (1, 1));
