@@ -189,18 +189,17 @@ impl LocalStore {
                 accounting.space.untake(id, slots);
                 let held = if error.kind() == Kind::Full { accounting.space.take_held(slots) } else { None };
                 drop(accounting);
-                held.map_or_else(|| Err(self.no_room(slots, error)), |id| Ok(Some(id)))
+                held.map_or_else(|| Err(self.no_room(bytes, error)), |id| Ok(Some(id)))
             }
         }
     }
 
     /// Adds the full directory and the wanted bytes to an error.
     #[cold]
-    fn no_room(&self, slots: u32, error: Error) -> Error {
+    fn no_room(&self, wanted: u64, error: Error) -> Error {
         if error.kind() != Kind::Full {
             return error;
         }
-        let wanted = u64::from(slots) * SLOT_BYTES as u64;
         let free =
             self.disk.free_bytes(&self.dir).map_or_else(|_| "unknown".to_owned(), |free| free.to_string());
         let dir = self.dir.display();
@@ -247,7 +246,7 @@ impl Store for LocalStore {
         self.check_writable("write an extent")?;
         let slots = self.begin_write(id, bytes.len() as u64)?;
         let file = self.file(id.file)?;
-        file.write(slot_offset(id.slot), bytes).map_err(|error| self.no_room(slots, error))
+        file.write(slot_offset(id.slot), bytes).map_err(|error| self.no_room(bytes.len() as u64, error))
     }
 
     fn sync(&self) -> Result<()> {

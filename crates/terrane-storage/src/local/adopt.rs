@@ -56,7 +56,7 @@ impl LocalStore {
         let file = Arc::new(DataFile::new(file));
         // The file may contain holes if it was copied; it is marked dirty, so that the next sync makes it
         // durable.
-        file.hold(0, slots).map_err(|error| self.no_room(slots, error))?;
+        file.hold(0, slots).map_err(|error| self.no_room(slot_offset(slots), error))?;
         self.files.write().insert(number, file);
         self.space.lock().space.adopt(number, slots, extents)
     }

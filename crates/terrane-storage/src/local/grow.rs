@@ -49,7 +49,7 @@ impl LocalStore {
         } else {
             let _ = file.shrink(plan.from);
         }
-        self.no_room(slots, error)
+        self.no_room(slot_offset(slots), error)
     }
 
     /// Makes a file long enough for a run of a short extent. Its space is reserved when the run is taken.
