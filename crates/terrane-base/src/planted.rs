@@ -257,6 +257,8 @@ bugs! {
     KeepTurn: "writes that do not wait", "a large batch that is refused keeps its turn", "terrane-engine terrane_engine a_large_batch_that_is_refused";
     LeaveLargeBatch: "invariant 8", "nothing is flushed behind a large batch", "terrane-engine suite large_batches::a_batch_larger_than_the_write_memory";
     KeepLongSegment: "invariant 8", "a long segment that was prepared stays where room is made for a batch", "terrane-engine suite large_batches::a_batch_near_the_limit";
+    FlushByMergeOnly: "a full device", "a flush whose merge with level 1 has no room does not go on as a run", "terrane-engine suite small_device::a_flush_without_room_for_a_merge";
+    LeaveNoRoom: "a full device", "the journal takes the space that the flush of it needs", "terrane-engine suite small_device::a_full_device_has_rows";
     SealWithoutNext: "a full device", "a segment with room is left where no other one can be made", "terrane-journal suite full_device::a_segment_with_room";
     CloseWithoutMark: "recovery: judge the end", "a close writes no mark where no segment can be made for it", "terrane-journal suite full_device::a_close_without_space";
     WriteThoughHeldBack: "writes that do not wait", "a write whose deadline has passed is admitted", "terrane-engine suite deadlines::a_write_that_would_wait_for_memory_is_refused_and_not_written";

@@ -88,6 +88,10 @@ macro_rules! delegate_journal {
                 self.0.remove_spares()
             }
 
+            fn use_kept_room(&self) {
+                self.0.use_kept_room();
+            }
+
             fn close(&self) -> Result<SeqNo> {
                 self.0.close()
             }
@@ -148,6 +152,10 @@ macro_rules! delegate_files {
 
         fn give_up_long(&self) {
             self.files.give_up_long();
+        }
+
+        fn use_kept_room(&self) {
+            self.files.use_kept_room();
         }
 
         fn begin_end(&self) {

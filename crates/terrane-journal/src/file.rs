@@ -29,6 +29,7 @@ mod persist;
 mod prepare;
 mod ready;
 mod recycle;
+mod room;
 mod start;
 mod syncer;
 
@@ -158,6 +159,8 @@ struct Shared {
     bytes_appended: AtomicU64,
     /// A persist step ran since the last segment was prepared.
     was_persisted: AtomicBool,
+    /// The next short segment may take of the room that is kept for flushes.
+    may_use_kept_room: AtomicBool,
 }
 
 struct State {
@@ -354,6 +357,11 @@ impl Medium for FileMedium {
 
     fn remove_spares(&self) -> Result<u64> {
         self.shared.remove_spares()
+    }
+
+    fn use_kept_room(&self) {
+        // Relaxed: see where it is read.
+        self.shared.may_use_kept_room.store(true, Ordering::Relaxed);
     }
 
     fn begin_end(&self) {

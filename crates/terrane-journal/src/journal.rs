@@ -347,6 +347,10 @@ impl<M: Medium> Journal for RingJournal<M> {
         self.medium.remove_spares()
     }
 
+    fn use_kept_room(&self) {
+        self.medium.use_kept_room();
+    }
+
     fn close(&self) -> Result<SeqNo> {
         // AcqRel: the first caller closes; the flag publishes no data.
         if self.is_closed.swap(true, Ordering::AcqRel) {

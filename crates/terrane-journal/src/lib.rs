@@ -217,6 +217,10 @@ pub trait Journal: Send + Sync {
         Ok(0)
     }
 
+    /// The next segment, if it is a short one, may take of the space that is left free for flushes:
+    /// for a batch that only removes rows.
+    fn use_kept_room(&self) {}
+
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing. The active segment stays, to say which edits the manifest
     /// had; it is short, if there was space for a new one.

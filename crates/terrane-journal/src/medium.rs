@@ -163,6 +163,9 @@ pub trait Medium: Send + Sync {
         Ok(0)
     }
 
+    /// See [`Journal::use_kept_room`](crate::Journal::use_kept_room).
+    fn use_kept_room(&self) {}
+
     /// No record comes any more: the next segment is the last one, and a short one does.
     fn begin_end(&self) {}
 

@@ -23,6 +23,9 @@ pub struct JournalSettings {
     pub parallel_copy_bytes: usize,
     /// Most files of trimmed segments that are kept for reuse.
     pub spare_files_max: usize,
+    /// A segment is only made if the device then has as many bytes free as the live segments may hold: for a
+    /// journal whose records are flushed into files of the same device.
+    pub leaves_room: bool,
 }
 
 impl Default for JournalSettings {
@@ -37,6 +40,7 @@ impl Default for JournalSettings {
             // A flush releases about four segments at once, and as many may wait for readers. If a file more
             // is released it is removed, perhaps on a writer's thread, and a new one is created meanwhile.
             spare_files_max: 8,
+            leaves_room: false,
         }
     }
 }

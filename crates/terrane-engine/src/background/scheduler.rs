@@ -69,6 +69,10 @@ impl Maintenance {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
+        if result.as_ref().is_err_and(|error| error.kind() == Kind::Full) {
+            // What it has written lies in free slots. The device, which is full, needs them.
+            let _ = self.reclaim_idle();
+        }
         let result = result.map_err(|error| self.blamed(work.table(), error));
         let now = self.env.clock.now();
         self.end_watch(watched, &work, &control, &result, now);

@@ -172,24 +172,35 @@ impl WritePath {
         }
         let committed = self.resolve(name, |waiting, table| {
             let batch = self.prepared_with(name, more, table)?;
-            let (_held, flight) = self.lock_more(waiting, more)?;
-            let mut probe = self.slow_log.probe_write(&batch);
-            let mut permit = self.write_control().admit_prepared(&batch)?;
-            probe.note_admitted();
-            self.resume(waiting, flight.as_ref().and_then(InFlight::id), &permit)?;
-            let begun = self.write_control().begin_commit(&mut permit, &batch, None);
-            let committed = begun.and_then(|()| self.commit_batch(&batch, sync));
-            let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
-            probe.note_committed();
-            permit.spend();
-            self.account(&batch, committed);
-            if let Some(flight) = flight {
-                flight.land(committed.seq);
-            }
-            Ok(Some(committed.seq))
+            let commit = || self.commit_resumed(waiting, &batch, more, sync);
+            self.with_space(&batch, false, commit).map(Some)
         })?;
         add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))
+    }
+
+    /// Commits `batch`, the changes of a prepared transaction with those of `more`. If it fails the
+    /// transaction is prepared as before.
+    fn commit_resumed(&self, waiting: &Waiting, batch: &Batch, more: &Batch, sync: bool) -> Result<SeqNo> {
+        debug_assert!(
+            batch.record_count() > more.record_count(),
+            "the record of the transaction goes with it"
+        );
+        let (_held, flight) = self.lock_more(waiting, more)?;
+        let mut probe = self.slow_log.probe_write(batch);
+        let mut permit = self.write_control().admit_prepared(batch)?;
+        probe.note_admitted();
+        self.resume(waiting, flight.as_ref().and_then(InFlight::id), &permit)?;
+        let begun = self.write_control().begin_commit(&mut permit, batch, None);
+        let committed = begun.and_then(|()| self.commit_batch(batch, sync));
+        let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
+        probe.note_committed();
+        permit.spend();
+        self.account(batch, committed);
+        if let Some(flight) = flight {
+            flight.land(committed.seq);
+        }
+        Ok(committed.seq)
     }
 
     /// Enters the commit of a prepared transaction into the window, behind running commits; `more` is the

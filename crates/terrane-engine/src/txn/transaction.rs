@@ -307,22 +307,8 @@ impl Transaction {
         if batch.is_empty() {
             return self.commit_reads(sync);
         }
-        let engine = &*self.engine;
-        let mut probe = engine.slow_log.probe_write(batch);
-        let (control, deadline) = (engine.write_control(), engine.admission_deadline());
-        let mut permit = control.admit(batch, deadline)?;
-        probe.note_admitted();
-        let (locks, flight) = self.pass_gate(batch, Some(&permit))?;
-        control.begin_commit(&mut permit, batch, deadline)?;
-        let committed = engine.commit_batch(batch, sync)?;
-        debug_assert!(committed.seq > self.since, "a commit comes behind what its transaction has read");
-        flight.land(committed.seq);
-        drop(locks);
-        probe.note_committed();
-        permit.spend();
-        add(&engine.counters.transactions_committed, 1);
-        engine.account(batch, committed);
-        Ok(committed.seq)
+        let is_bounded = self.engine.write_wait_max().is_some();
+        self.engine.with_space(batch, is_bounded, || self.commit_changes(batch, sync))
     }
 
     /// Commits a transaction that changes nothing and has locks or checks.

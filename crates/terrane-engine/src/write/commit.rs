@@ -66,6 +66,12 @@ impl WritePath {
         if batch.is_empty() {
             return self.write_nothing(sync);
         }
+        self.with_space(batch, wait.admission.is_some(), || self.write_once(batch, sync, wait))
+    }
+
+    /// The steps of the head.
+    #[inline]
+    fn write_once(&self, batch: &Batch, sync: bool, wait: &WriteWait) -> Result<SeqNo> {
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trims.hold());
         let mut probe = self.slow_log.probe_write(batch);
         let mut permit = self.write_control().admit(batch, wait.admission)?;

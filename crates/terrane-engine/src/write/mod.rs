@@ -1,10 +1,11 @@
 //! The write path: a batch is admitted, committed, indexed, and accounted for.
 //!
-//! `commit.rs` has the steps, `point.rs` makes a batch of one record, `index.rs` hands committed records to
-//! memtables, `tickets.rs` has the writes that do not wait for their sync. How fast writers may go is in
-//! `throttle/`, the gate of transactions in `locks/`.
+//! `commit.rs` has the steps, `full.rs` those on a full device, `point.rs` makes a batch of one record,
+//! `index.rs` hands committed records to memtables, `tickets.rs` has the writes that do not wait for their
+//! sync. How fast writers may go is in `throttle/`, the gate of transactions in `locks/`.
 
 pub(crate) mod commit;
+mod full;
 pub(crate) mod index;
 mod point;
 pub(crate) mod tickets;

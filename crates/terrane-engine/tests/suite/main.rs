@@ -39,6 +39,7 @@ mod rot;
 mod row_cache;
 mod set_aside;
 mod shared_page;
+mod small_device;
 mod space;
 mod spares;
 mod standstill;

@@ -62,11 +62,11 @@ impl Shared {
     }
 
     pub(super) fn prepare_wanted(&self, bytes: u64) {
-        let bytes = take(&self.state, |state| {
+        let wanted = take(&self.state, |state| {
             state.preparing = state.next_bytes_for(bytes, &self.settings);
             state.preparing
         });
-        let prepared = self.prepare(bytes);
+        let prepared = self.prepare_fitting(bytes, wanted);
         let mut state = self.state.lock();
         state.preparing = 0;
         match prepared {
@@ -124,7 +124,7 @@ impl Shared {
         }
     }
 
-    fn prepare(&self, bytes: u64) -> Result<Live> {
+    pub(super) fn prepare(&self, bytes: u64) -> Result<Live> {
         let pending = take(&self.state, |state| {
             let pending = state.pending.take();
             let pending_bytes = pending.as_ref().map_or(0, |live| live.info.bytes);
@@ -153,6 +153,12 @@ impl Shared {
     fn make(&self, bytes: u64) -> Result<Live> {
         let spare = self.open_spare(bytes);
         let is_reused = spare.is_some();
+        let new = if is_reused { 0 } else { bytes };
+        if let Err(error) = self.leave_room(spare.as_ref().map_or(bytes, |(_, bytes, _)| *bytes), new) {
+            let kept = spare.map(|(number, bytes, _)| (number, bytes));
+            self.state.lock().spares.extend(kept);
+            return Err(error);
+        }
         let (number, bytes, file) = match spare {
             Some(spare) => spare,
             None => self.create(bytes).map(|(number, file)| (number, bytes, file))?,

@@ -70,6 +70,7 @@ impl Shared {
             bytes_appended: AtomicU64::new(0),
             // Unknown yet: a first sync of a whole segment costs more than page faults in it.
             was_persisted: AtomicBool::new(true),
+            may_use_kept_room: AtomicBool::new(false),
         };
         start.unlisted_files.iter().try_for_each(|file| shared.remove_unlisted(*file))?;
         Ok(shared)

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use crate::common::{DIR, Manifest, open, put, settings};
-use terrane_base::Result;
 use terrane_base::env::Env;
+use terrane_base::{Error, Kind, Result};
 use terrane_device::{Call, Disk, FaultyDisk, MemDisk, OpenMode, PosixDisk};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
@@ -309,6 +309,38 @@ fn a_close_without_space_ends_in_the_prepared_segment() {
     memory.set_capacity(u64::MAX);
     let (_, rows) = open(&disk, &manifest, &settings(1024 * KIB)).unwrap();
     assert!(rows.len() > 20);
+}
+
+/// Commits until the device refuses; returns the refusal and the bytes that are free then.
+fn filled(settings: &JournalSettings, segments: &[u64]) -> (FileJournal, Error, u64) {
+    let memory = MemDisk::new();
+    memory.set_capacity(1024 * KIB);
+    let disk: Arc<dyn Disk> = Arc::new(memory);
+    let (journal, _) = open(&disk, &Arc::default(), settings).unwrap();
+    let refused =
+        |number: u64| journal.commit(&put(&number.to_le_bytes(), &[7; 2000]), false, &mut |_| {}).err();
+    let error = (0..1000).find_map(refused).expect("it takes more than the device has");
+    assert_eq!(error.kind(), Kind::Full, "{error}");
+    assert_eq!(file_bytes(&*disk), segments.iter().map(|kib| kib * KIB).collect::<Vec<_>>());
+    (journal, error, disk.free_bytes(Path::new(DIR)).unwrap())
+}
+
+#[test]
+fn shorter_segments_are_made_where_long_ones_do_not_fit() {
+    let (_, error, free) = filled(&settings(1024 * KIB), &[64, 128, 256, 512, 64]);
+    assert!(free == 0 && error.message().contains("journal segment of 65536 bytes"), "{free} {error}");
+}
+
+#[test]
+fn a_journal_leaves_room_for_the_flush_of_what_it_holds() {
+    let rule = JournalSettings { leaves_room: true, ..settings(1024 * KIB) };
+    let (journal, error, free) = filled(&rule, &[64, 128, 256, 64]);
+    assert!(free >= (64 + 128 + 256 + 64) * KIB, "{free} bytes are free");
+    assert!(error.message().contains("are kept to flush what the journal holds"), "{error}");
+    // A batch that removes rows may take of it, once.
+    let full = || (0..1000).find(|_| journal.commit(&put(b"k", &[7; 2000]), false, &mut |_| {}).is_err());
+    journal.use_kept_room();
+    assert!(full() > Some(20) && full() == Some(0), "one more short segment");
 }
 
 /// Also where an older segment is still needed, so that none is trimmed.

@@ -41,6 +41,7 @@ mod separated_keys;
 mod separated_scans;
 mod shapes;
 mod sized_reads;
+mod small_device;
 mod statistics;
 mod table_options;
 mod time_to_live;

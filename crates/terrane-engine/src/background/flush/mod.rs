@@ -1,13 +1,14 @@
 //! From memory to the levels. A flush closes the oldest generation of the global index (`merge_frozen.rs`) to
 //! merges, so that it takes in nothing more, and merges it with the overlapping extents of level 1 range by
 //! range, one manifest edit per step; the last step also notes the generation as flushed and takes it out of
-//! the read view, after which its segments can go. If a flush fails the generation stays closed, and is tried
-//! again.
+//! the read view, after which its segments can go (`flush_job.rs`). If a flush fails the generation stays
+//! closed, and is tried again.
 //!
 //! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps
 //! put into level 1 is seen twice under the same sequence numbers.
 
 mod early;
+mod flush_job;
 pub(crate) mod merge_frozen;
 pub(crate) mod scan_trigger;
 pub(crate) mod switch;
@@ -16,15 +17,12 @@ use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
-use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult};
-use terrane_compaction::{JobSpec, Targets, plan_dump, plan_flush};
+use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Targets, plan_flush};
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::GlobalIndex;
 
-use crate::background::compaction::ranges_of;
 use crate::background::job::Job;
-use crate::background::job_log;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
@@ -34,6 +32,7 @@ use crate::table::ledger::{Completeness, Leaves};
 use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
 use crate::table::tree_shape::shape_of;
+pub(crate) use flush_job::FlushJob;
 
 /// How many times larger than the generation level 1 is when it counts as much larger.
 const OVERFLOW_RATIO: u64 = 2;
@@ -249,114 +248,6 @@ impl Maintenance {
             edit.replace(view, &Leaves::Nothing)?;
         }
         Ok(flushed)
-    }
-}
-
-/// A flush: merges the oldest generation of a table into its levels.
-#[derive(Clone, Copy)]
-pub(crate) struct FlushJob<'e> {
-    pub(crate) engine: &'e Maintenance,
-    pub(crate) table: &'e Table,
-    pub(crate) control: &'e Arc<JobControl>,
-}
-
-impl FlushJob<'_> {
-    /// Runs it, and gives back what it made free.
-    pub(crate) fn run(self) -> Result<()> {
-        let Self { engine, table, control } = self;
-        let started = engine.env.clock.now();
-        engine.give_functions(table, control);
-        control.number_values_with(engine.background.next_run.clone());
-        if let Some(generation) = engine.take_generation(table) {
-            debug_assert!(generation.is_closed(), "no merge adds to what a flush writes");
-            let under_way = engine.throttle.begin_flush(control, &generation, started);
-            let flushed = self.bring_down(&generation);
-            drop(under_way);
-            // All that was looked at in it counted it as under way: writers would keep to its pace though
-            // nothing waits any more. And a dump counted twice since it was installed.
-            if !terrane_base::planted!(KeepPaceOfFlush) {
-                engine.refresh_debt();
-            }
-            flushed?;
-            job_log::flushed(&generation);
-            add(&engine.counters.flushes, 1);
-            add(&table.counters.table_flushes, 1);
-            engine.throttle.note_flush(generation.record_bytes(), engine.env.clock.now() - started);
-        }
-        engine.store.reclaim()?;
-        // Memory comes back by it. It syncs an edit, so not where nothing comes back.
-        if engine.is_trim_due() || engine.is_history_due() { engine.trim_segments() } else { Ok(()) }
-    }
-
-    fn bring_down(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
-        let Self { engine, table, .. } = *self;
-        if table.wants_run(generation.first_seq()) || engine.must_overflow(table, generation) {
-            self.as_run(generation)
-        } else {
-            self.by_ranges(generation)
-        }
-    }
-
-    /// Writes the generation as an overflow run.
-    fn as_run(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
-        let Self { engine, table, control } = *self;
-        let run = engine.background.next_run.fetch_add(1, Ordering::Relaxed);
-        let snapshots = engine.pins.list(|| engine.journal.visible());
-        let tree = table.pinned().tree;
-        let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
-        let size = (generation.record_bytes(), generation.entry_count());
-        let dump = engine.throttle.begin_dump(table.id, control, size);
-        let ranges = ranges_of(generation, &snapshots);
-        let mut cursor = Completeness::new(generation);
-        let result = engine.background.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
-        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
-        let is_behind = !is_whole || engine.others_are_behind(table, generation.last_seq());
-        let durable = is_behind.then(|| engine.durable_edit(generation.last_seq())).transpose()?;
-        add(&engine.counters.overflow_runs_written, 1);
-        engine.count_flushed(table, result.work.bytes_written);
-        engine.count_work(&result.work);
-        engine.finish_flush(table, generation, &cursor, &result, durable)?;
-        dump.end(&result.added);
-        Ok(())
-    }
-
-    /// Merges the generation with level 1, step by step.
-    fn by_ranges(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
-        let Self { engine, table, control } = *self;
-        let mut cursor = Completeness::new(generation);
-        let mut start = Vec::new();
-        let mut left = generation.record_bytes();
-        let mut durable = Some(engine.durable_edit(generation.last_seq())?);
-        loop {
-            control.check()?;
-            let Some((spec, claim)) = engine.claim_step(table, &start, left, control)? else {
-                // Overflow runs came in between, or the way is barred; the whole generation becomes a run.
-                // What earlier steps put into level 1 is there twice, under the same numbers.
-                return self.as_run(generation);
-            };
-            let step = engine.background.flusher.flush_step(&spec, &mut cursor, &start, control);
-            let installed =
-                step.and_then(|step| engine.install_step(table, generation, &cursor, step, durable.take()));
-            let installed = installed.map_err(|error| engine.blamed(Some(table.id), error));
-            engine.background.scheduler.release(claim);
-            if let Err(error) = &installed
-                && error.kind() == Kind::Corrupt
-            {
-                // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
-                engine.background.scheduler.quarantine(table.id, error.clone());
-                add(&engine.counters.background_errors, 1);
-                return self.as_run(generation);
-            }
-            match installed? {
-                Some((next, written)) => {
-                    let goes_on = next > start || !table.semantics.collation().is_bytes();
-                    debug_assert!(goes_on, "a step begins behind the step before");
-                    start = next;
-                    left = left.saturating_sub(written);
-                }
-                None => return Ok(()),
-            }
-        }
     }
 }
 

@@ -12,6 +12,7 @@ use crate::locks::key_range::{KeyRange, deletes_of};
 use crate::locks::lock_table::lock_wait::Room;
 use crate::locks::lock_table::{LockKey, LockMode, LockWait};
 use crate::locks::range_locks::{LockTarget, RangeLock};
+use crate::observe::stats::add;
 use crate::txn::transaction::Transaction;
 
 impl Transaction {
@@ -46,6 +47,28 @@ impl Transaction {
             self.id
         );
         Error::new(Kind::TooOld, message)
+    }
+
+    /// Commits a transaction that changes something. If it fails nothing is changed, and it can be committed
+    /// again.
+    pub(super) fn commit_changes(&self, batch: &Batch, sync: bool) -> Result<SeqNo> {
+        debug_assert!(!batch.is_empty(), "a commit has records, or it takes no number");
+        let engine = &*self.engine;
+        let mut probe = engine.slow_log.probe_write(batch);
+        let (control, deadline) = (engine.write_control(), engine.admission_deadline());
+        let mut permit = control.admit(batch, deadline)?;
+        probe.note_admitted();
+        let (locks, flight) = self.pass_gate(batch, Some(&permit))?;
+        control.begin_commit(&mut permit, batch, deadline)?;
+        let committed = engine.commit_batch(batch, sync)?;
+        debug_assert!(committed.seq > self.since, "a commit comes behind what its transaction has read");
+        flight.land(committed.seq);
+        drop(locks);
+        probe.note_committed();
+        permit.spend();
+        add(&engine.counters.transactions_committed, 1);
+        engine.account(batch, committed);
+        Ok(committed.seq)
     }
 
     /// The gate of a commit: takes the locks that it needs, enters the window, and validates. `room` is given
