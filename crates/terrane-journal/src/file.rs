@@ -359,9 +359,9 @@ impl Medium for FileMedium {
         self.shared.remove_spares()
     }
 
-    fn use_kept_room(&self) {
+    fn use_kept_room(&self, may: bool) {
         // Relaxed: see where it is read.
-        self.shared.may_use_kept_room.store(true, Ordering::Relaxed);
+        self.shared.may_use_kept_room.store(may, Ordering::Relaxed);
     }
 
     fn begin_end(&self) {

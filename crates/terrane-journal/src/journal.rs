@@ -347,8 +347,8 @@ impl<M: Medium> Journal for RingJournal<M> {
         self.medium.remove_spares()
     }
 
-    fn use_kept_room(&self) {
-        self.medium.use_kept_room();
+    fn use_kept_room(&self, may: bool) {
+        self.medium.use_kept_room(may);
     }
 
     fn close(&self) -> Result<SeqNo> {

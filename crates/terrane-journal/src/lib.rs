@@ -217,9 +217,11 @@ pub trait Journal: Send + Sync {
         Ok(0)
     }
 
-    /// The next segment, if it is a short one, may take of the space that is left free for flushes:
-    /// for a batch that only removes rows.
-    fn use_kept_room(&self) {}
+    /// Says whether the next segment, if it is a short one, may take of the space that is left free for
+    /// flushes: for a batch that only removes rows.
+    fn use_kept_room(&self, may: bool) {
+        let _ = may;
+    }
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing. The active segment stays, to say which edits the manifest

@@ -244,7 +244,7 @@ impl Store for LocalStore {
 
     fn write(&self, id: ExtentId, bytes: &[u8]) -> Result<()> {
         self.check_writable("write an extent")?;
-        let slots = self.begin_write(id, bytes.len() as u64)?;
+        self.begin_write(id, bytes.len() as u64)?;
         let file = self.file(id.file)?;
         file.write(slot_offset(id.slot), bytes).map_err(|error| self.no_room(bytes.len() as u64, error))
     }

@@ -16,8 +16,8 @@ Examples:
 Both files are deployments (see `terrane doctor --help`): copy.toml says where the clone is to lie, in the same bucket below
 another prefix, or in another bucket, and has a directory of its own for the journal. Below its prefix there is nothing yet,
 and nothing of it in the bucket of its journal. A clone whose making did not end leaves objects there, and pins:
---replace-unfinished removes both before it begins, and removes nothing of a database. No other process may make a
-clone there or open a database meanwhile.
+--replace-unfinished removes them before it begins, and refuses where there is anything else. No other process may make
+a clone there or open a database meanwhile. A pin that a crash left without a reference stays: see --pins, --release.
 
 A clone is a database of its own, for reading and writing. It takes as long, and as much room, as commits take that only
 the journal has: data objects are not copied, the clone reads those of the original. A pin in the bucket of the original keeps them

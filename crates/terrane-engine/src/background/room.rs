@@ -37,11 +37,11 @@ impl Maintenance {
         // The next commit makes a segment of its own, so that a trim takes this one. Not before a flush has
         // found room: small batches would have only the rest of this one.
         let _ = self.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
-        // A failure here frees nothing, and the write that follows says why.
-        let _ = self.flush_and_wait(&tables).and_then(|()| self.trim_segments());
-        // Otherwise free slots and spare files wait for the next rest.
+        let given = self.flush_and_wait(&tables).and_then(|()| self.trim_segments());
+        // Otherwise free slots and spare files wait for the next rest. A failure here frees nothing, and the
+        // write that follows says why.
         let _ = self.reclaim_idle();
-        true
+        given.is_ok()
     }
 
     fn flush_filled(&self) {

@@ -141,8 +141,8 @@ impl Recovery<'_> {
                 JournalSettings { spare_files_max: PM_SPARES_MAX, long_segment_bytes: 0, ..settings };
             Box::new(PmJournal::open(disk, dir, &settings, env, registrar, &start)?)
         } else {
-            // The journal and the extents share one device.
-            let settings = JournalSettings { leaves_room: true, ..settings };
+            // The journal and the extents share one device, unless these lie in a bucket.
+            let settings = JournalSettings { leaves_room: !self.is_in_bucket, ..settings };
             Box::new(FileJournal::open(disk, dir, &settings, env, registrar, &start)?)
         };
         Ok(Recovered { journal, void_marks: Vec::new(), behind: Vec::new() })

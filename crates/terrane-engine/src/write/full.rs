@@ -57,8 +57,11 @@ impl WritePath {
         }
         match write() {
             Err(error) if error.kind() == Kind::Full && removes_only(batch) => {
-                self.journal.use_kept_room();
-                write()
+                self.journal.use_kept_room(true);
+                let done = write();
+                // Not for the puts behind it, where this one needed no segment.
+                self.journal.use_kept_room(false);
+                done
             }
             done => done,
         }

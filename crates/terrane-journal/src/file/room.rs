@@ -2,7 +2,8 @@
 //!
 //! The space of a segment comes back once its records are in extents, and these take as much first. So a new
 //! segment leaves as much free as all live segments and it may hold: the flush that gives them back then
-//! has room, whatever comes. Where the wanted length does not fit, a shorter one is made.
+//! has room, but for many small tables, merges that run meanwhile, and extents that readers keep. Where the
+//! wanted length does not fit, a shorter one is made.
 //!
 //! A caller that only removes rows may take of the space left free ([`crate::Journal::use_kept_room`]): the
 //! flush of it is short, and merges behind it give space back.

@@ -339,7 +339,7 @@ fn a_journal_leaves_room_for_the_flush_of_what_it_holds() {
     assert!(error.message().contains("are kept to flush what the journal holds"), "{error}");
     // A batch that removes rows may take of it, once.
     let full = || (0..1000).find(|_| journal.commit(&put(b"k", &[7; 2000]), false, &mut |_| {}).is_err());
-    journal.use_kept_room();
+    journal.use_kept_room(true);
     assert!(full() > Some(20) && full() == Some(0), "one more short segment");
 }
 

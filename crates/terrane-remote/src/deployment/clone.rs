@@ -8,7 +8,8 @@
 //!    clone is there.
 //!
 //! An error before step 7 takes the pins back. After a crash `terrane clone --replace-unfinished` does, with
-//! all else that is there (`clone_target.rs`), and `--release` if that prefix is not used again.
+//! all else that is there (`clone_target.rs`), and `--release` if that prefix is not used again, or the crash
+//! came between a pin and its reference.
 //! `docs/design/0040-elastic.md` says why no object is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -276,8 +277,11 @@ impl Cloning<'_> {
         let is_safe = |named: Duration| named.saturating_add(age) > kept;
         if !is_safe(began) {
             let place = names::place(self.bucket.url(), &self.original.prefix);
-            let message =
-                format!("{place} was read too slowly to be cloned ({} s): try again", age.as_secs());
+            let message = format!(
+                "{place} was read too slowly to be cloned: its writers delete what was not needed for {} s \
+                 (garbage_age_s): try again, or raise that",
+                age.as_secs()
+            );
             return Err(Error::new(Kind::Busy, message));
         }
         let Some(replaced) = moment.replaced.filter(|replaced| !is_safe(*replaced)) else { return Ok(()) };

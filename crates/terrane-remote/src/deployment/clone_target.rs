@@ -34,7 +34,8 @@ pub struct UnfinishedClone {
 
 impl Deployment {
     /// Removes what a clone has left below this prefix whose making did not end: its objects, and its pins.
-    /// Removes nothing of a database. Requires: no process makes a clone here, or opens a database.
+    /// Removes nothing where there is anything else. A pin without a reference stays. Requires: no process
+    /// makes a clone here, or opens a database.
     ///
     /// # Errors
     /// `Invalid` if there is anything that no unfinished clone leaves; `Corrupt`, naming the object, if a

@@ -8,8 +8,8 @@ use crate::space::{BLOCK_BYTES, LooseEnd, used_blocks};
 use crate::store::{SLOT_BYTES, Store};
 
 impl LocalStore {
-    /// Makes sure that `bytes` fit an extent, and records where it ends; returns the number of slots it takes.
-    pub(super) fn begin_write(&self, id: ExtentId, bytes: u64) -> Result<u32> {
+    /// Makes sure that `bytes` fit an extent, and records where it ends.
+    pub(super) fn begin_write(&self, id: ExtentId, bytes: u64) -> Result<()> {
         let slots = u32::try_from(bytes.div_ceil(SLOT_BYTES as u64).max(1)).unwrap_or(u32::MAX);
         let space = &mut self.accounting()?.space;
         if !space.is_taken(id, slots) {
@@ -18,7 +18,7 @@ impl LocalStore {
         }
         debug_assert!(bytes <= slot_offset(slots), "{bytes} bytes in {slots} slots");
         space.note_end(id, bytes);
-        Ok(slots)
+        Ok(())
     }
 
     /// Gives back what slots have behind the ends of their extents; returns the number of bytes.
