@@ -225,7 +225,7 @@ bugs! {
     PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine suite forged::a_value_in_a_torn_group";
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine suite forged::losses_without_end";
     ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-engine terrane_engine background::idle::tests::space_is_given_back_again";
-    CutUsedEnd: "work at rest: space", "what is given back behind the end of an extent begins before that end", "terrane-storage suite local::slots_give_back";
+    CutUsedEnd: "work at rest: space", "the space that is given back behind an extent begins before its end", "terrane-storage suite local::slots_give_back";
     ReclaimTaken: "work at rest: space", "what is given back reaches into a slot that is in use", "terrane-engine suite rest::at_rest_the_device";
     ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane suite cores::accepted_requests_are_done_at_a_close";
     OvertakeWrite: "cores: order of a session", "a read overtakes an earlier write of its key", "terrane suite cores::a_session_reads_its_own_writes";

@@ -170,8 +170,9 @@ impl Space {
         }
         let end = run.slots.end;
         file.take(run.slots);
-        // It may have been short: nothing says how much of its last slot has space.
+        // Nothing says how much of its last slot has space, and it is not written again.
         file.held.remove(end - 1..end);
+        file.unsure.remove(end - 1..end);
         self.counts.taken += u64::from(slots);
         debug_assert!(self.counts.taken <= self.counts.total, "extents lie in the files");
         Ok(())

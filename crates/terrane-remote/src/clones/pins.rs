@@ -88,8 +88,8 @@ pub(crate) fn pin_objects(
     Ok(pins)
 }
 
-/// Deletes the pin of a reference; returns false if it is not there. The clone's address and folder are `home`,
-/// as its pin has them.
+/// Deletes the pin of a reference; returns false if it is not there. The clone's address and folder are
+/// `home`, as its pin has them.
 ///
 /// # Errors
 /// `Corrupt`, naming the pin, if it is damaged or that of another clone, as where a reference was copied to

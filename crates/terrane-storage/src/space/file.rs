@@ -11,8 +11,8 @@ pub(super) struct FileSlots {
     pub(super) taken: SlotSet,
     pub(super) held: SlotSet,
     pub(super) holes: SlotSet,
-    /// Last slots of extents that were of unknown state when they were taken: more of them may have space than
-    /// the extent needs.
+    /// Last slots of extents that were of unknown state when they were taken: more of them may have space
+    /// than the extent needs.
     pub(super) unsure: SlotSet,
     /// No slot of it may be written.
     pub(super) is_sealed: bool,

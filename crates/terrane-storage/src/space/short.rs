@@ -75,7 +75,7 @@ impl Space {
         verify!(self.check());
     }
 
-    /// What was behind the ends of extents is free with their slots.
+    /// The space behind the ends of extents is free with their slots.
     pub(super) fn forget_loose_ends(&mut self, run: &Run) {
         let mut within = self.loose_ends.range((run.file, run.slots.start)..(run.file, run.slots.end));
         while let Some((&end, _)) = within.next() {

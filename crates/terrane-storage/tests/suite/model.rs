@@ -144,7 +144,7 @@ fn reclaim(space: &mut Space, model: &mut Model, works: bool, all: bool) {
     assert!(unneeded <= reserve, "{unneeded} free slots keep their space");
 }
 
-/// What is cut belongs to an extent; its slot has no more than a part of its space.
+/// Each loose end belongs to an extent; its slot has a part of its space behind the cut.
 fn cut_loose_ends(space: &mut Space, model: &mut Model) {
     for end in space.loose_ends() {
         assert!(model.taken.contains(&(end.file, end.slot)), "{end:?} is of no extent");
