@@ -2,8 +2,8 @@
 //!
 //! # Which work holds which lock
 //! 1. `space` and `files` are held for work in memory only, never across a call to the device.
-//! 2. `layout` is held across device calls that change which slots exist: growth, shrinking, removal. Only
-//!    [`Store::allocate`] waits for it.
+//! 2. `layout` is held across device calls that change which slots exist or have space: growth, shrinking,
+//!    removal, punching. Only [`Store::allocate`] waits for it.
 //! 3. `sync` is held across syncs: a second caller must not return before the first has made its bytes
 //!    durable.
 //!

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
-use terrane_base::{Batch, RecordKind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Kind, RecordKind, Result, SegmentId, SeqNo};
 use terrane_journal::Placed;
 use terrane_memtable::Memtable;
 
@@ -67,6 +67,25 @@ impl WritePath {
             return self.write_nothing(sync);
         }
         self.with_space(batch, wait.admission.is_some(), || self.write_once(batch, sync, wait))
+    }
+
+    /// Runs `write`, which admits `batch` and commits it; once more, behind a flush, if the device has no
+    /// room for it (`full.rs`). A writer that waits for a limited time only, as `is_bounded` says, is
+    /// refused.
+    ///
+    /// # Errors
+    /// Those of `write`: a refused batch is not written, so that it can be written again.
+    #[inline]
+    pub(crate) fn with_space<T>(
+        &self,
+        batch: &Batch,
+        is_bounded: bool,
+        write: impl Fn() -> Result<T>,
+    ) -> Result<T> {
+        match write() {
+            Err(full) if full.kind() == Kind::Full => self.behind_flush(batch, is_bounded, full, &write),
+            done => done,
+        }
     }
 
     /// The steps of the head.

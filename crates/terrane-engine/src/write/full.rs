@@ -18,27 +18,14 @@ use terrane_base::{Batch, Error, Kind, RecordKind, Result};
 use crate::write::WritePath;
 
 impl WritePath {
-    /// Runs `write`, which admits `batch` and commits it; once more, behind a flush, if the device has no
-    /// room for it. A writer that waits for a limited time only, as `is_bounded` says, has the flush begun
-    /// and free slots given back.
+    /// Writes `batch` by `write` once more, behind a flush, where the device had no room for it, as `full`
+    /// says. A writer that waits for a limited time only, as `is_bounded` says, has the flush begun and free
+    /// slots given back.
     ///
     /// # Errors
-    /// Those of `write`: a refused batch is not written, so that it can be written again.
-    #[inline]
-    pub(crate) fn with_space<T>(
-        &self,
-        batch: &Batch,
-        is_bounded: bool,
-        write: impl Fn() -> Result<T>,
-    ) -> Result<T> {
-        match write() {
-            Err(full) if full.kind() == Kind::Full => self.behind_flush(batch, is_bounded, full, &write),
-            done => done,
-        }
-    }
-
+    /// Those of `write`; `full` if no room can be made.
     #[cold]
-    fn behind_flush<T>(
+    pub(super) fn behind_flush<T>(
         &self,
         batch: &Batch,
         is_bounded: bool,

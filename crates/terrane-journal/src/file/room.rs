@@ -46,7 +46,8 @@ impl Shared {
             return Ok(());
         }
         let shortest = self.settings.first_segment_bytes.min(self.settings.segment_bytes);
-        // Relaxed: the flag publishes nothing; the caller that sets it makes the commit that looks at it.
+        // Relaxed: the flag publishes nothing, and the lock of the state orders it before the segment that
+        // its caller asks for.
         if bytes <= shortest && self.may_use_kept_room.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
