@@ -1,11 +1,13 @@
 //! Read-ahead of scans, in few large reads.
 //!
-//! Nothing is read ahead for the first blocks after a placement, because most placements want one or two.
+//! Nothing is read ahead for the first block after a placement, because most placements want one or two.
 //! From the third block in one direction on, a block that is not cached is read together with the next ones:
 //! a *window* in one read. The first window has as many blocks as the scan has passed, each next one is twice
 //! as long, up to the limit of the options: so a scan that ends reads at most as much for nothing as it has
-//! used, however small its blocks are. A scan that has passed [`ESTABLISHED_BYTES`] is likely to go on: while
-//! it uses one window the next is being read, in the next extent if this one ends.
+//! used. Where blocks are small, the first window begins with the second block, and is never less than
+//! [`FIRST_BYTES`] before compression: a scan over small blocks waits hardly more often than one over large
+//! blocks, and may have read so much more for nothing. A scan that has passed [`ESTABLISHED_BYTES`] is likely
+//! to go on: while it uses one window the next is being read, in the next extent if this one ends.
 //!
 //! A placement that may not wait for its block ([`ReadAhead::begin_block`]) starts to read it in the same
 //! way.
@@ -22,6 +24,7 @@ use std::sync::Arc;
 
 use terrane_base::counters::{add, count};
 use terrane_device::{Buffer, PendingRead, ReadBytes};
+use terrane_format::index::IndexRow;
 
 use crate::cache::windows::WindowShare;
 use crate::cache::{Cache, ObjectRef, Rows};
@@ -34,6 +37,8 @@ const ESTABLISHED_BYTES: u32 = 64 << 10;
 const WINDOWS: u64 = 3;
 /// Steps in one direction that make a scan.
 const STREAK: u32 = 2;
+/// Least bytes of the first window before compression.
+const FIRST_BYTES: u32 = 16 << 10;
 
 /// Bytes of an extent that were read.
 #[derive(Debug)]
@@ -155,11 +160,11 @@ impl ReadAhead {
         rows: &Rows,
         at: usize,
     ) -> Option<Fetched<'_>> {
-        let is_scan = self.bytes_max > 0 && self.streak >= STREAK;
-        if !is_scan && self.sought.is_none() {
+        if self.streak == 0 && self.sought.is_none() {
             return None;
         }
         let row = rows.row(at);
+        let is_scan = self.bytes_max > 0 && self.streak >= streak_of(row.raw_len);
         let block = row.offset..row.offset.checked_add(row.stored_len)?;
         if let Some(sought) = self.sought.take().filter(|sought| sought.holds(extent, &block)) {
             self.take_window(sought).then_some(())?;
@@ -255,7 +260,7 @@ impl ReadAhead {
     /// for a longer window it is as long as the one before, or has one block only.
     fn begin(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &Rows, at: usize) -> Option<Begun> {
         let longer = match self.window_bytes {
-            0 => rows.row(at).stored_len.saturating_mul(self.streak),
+            0 => first_bytes(rows.row(at), self.streak),
             bytes => bytes.saturating_mul(2),
         };
         let longer = longer.min(self.bytes_max);
@@ -298,6 +303,26 @@ impl Window {
 impl Begun {
     fn holds(&self, extent: &Arc<Extent>, block: &Range<u32>) -> bool {
         Arc::ptr_eq(&self.extent, extent) && block.start >= self.range.start && block.end <= self.range.end
+    }
+}
+
+/// Blocks of this length before compression that make a first window of [`FIRST_BYTES`].
+fn blocks_of_first(raw_len: u32) -> u32 {
+    let raw_len = raw_len.max(1);
+    (FIRST_BYTES + FIRST_BYTES.min(raw_len) / 2) / raw_len
+}
+
+/// Steps in one direction that make a scan over blocks of this length before compression.
+fn streak_of(raw_len: u32) -> u32 {
+    if blocks_of_first(raw_len) > 1 { STREAK - 1 } else { STREAK }
+}
+
+/// Stored bytes of the first window of a scan that has made `streak` steps to the block of this row.
+fn first_bytes(row: IndexRow<'_>, streak: u32) -> u32 {
+    match blocks_of_first(row.raw_len) {
+        // The neighbours may be a little longer.
+        blocks if blocks > streak => row.stored_len.saturating_mul(blocks).saturating_add(row.stored_len / 4),
+        _ => row.stored_len.saturating_mul(streak),
     }
 }
 
