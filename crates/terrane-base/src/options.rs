@@ -59,6 +59,12 @@ const TIB: u64 = 1 << 40;
 /// at once do not notice.
 const READ_AHEAD_SHARE: u64 = 64;
 
+/// Blocks of data that are cached: a scan enters fewer of them.
+const BLOCK_BYTES_IN_MEMORY: u64 = 16 * KIB;
+/// Blocks of data that are not: a point read waits for a whole one, and reads, checks and decompresses it
+/// (`docs/design/0039-exact-reads.md`).
+const BLOCK_BYTES_BEYOND_MEMORY: u64 = 8 * KIB;
+
 options! {
     /// The settings of a database. See the [module](self) for how sizes of 0 are derived.
     ///
@@ -88,7 +94,8 @@ options! {
     global_index_bytes: u64 = 0, "0 (derived: memtable_bytes, so that nothing is indexed twice) or at least 64 KiB",
         |v| *v == 0 || *v >= 64 * KIB,
         "Bytes of a global index generation after which it is merged into level 1.";
-    block_bytes: u64 = 16 * KIB, "1 KiB to 1 MiB", |v| (KIB..=MIB).contains(v),
+    block_bytes: u64 = 0, "0 (derived: 16 KiB, or 8 KiB while the data are larger than memory_bytes) or 1 KiB to 1 MiB",
+        |v| *v == 0 || (KIB..=MIB).contains(v),
         "Entries of a data block before compression.";
     block_encoding: BlockEncoding = BlockEncoding::TwoLayer, "two-layer, plain", |_| true,
         "Layout of data blocks: a search tree of two layers, or restart points; both can always be read.";
@@ -224,7 +231,30 @@ impl Options {
         self.experiments.check_listed()
     }
 
-    /// Checks ranges and contradictions, and replaces every derived 0 by its value.
+    /// Entries of a block in bytes, while the data fit in memory. `block_bytes` of 0 stays 0 when options are
+    /// [resolved](Options::resolve), because the size follows the data.
+    ///
+    /// ```
+    /// use terrane_base::options::Options;
+    /// let mut options = Options::default();
+    /// assert_eq!(options.block_bytes_in_memory(), 16 << 10);
+    /// assert_eq!(options.block_bytes_beyond_memory(), 8 << 10);
+    /// options.set("block_bytes", "4KiB")?;
+    /// assert_eq!(options.block_bytes_in_memory(), 4 << 10);
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
+    #[must_use]
+    pub fn block_bytes_in_memory(&self) -> u64 {
+        if self.block_bytes == 0 { BLOCK_BYTES_IN_MEMORY } else { self.block_bytes }
+    }
+
+    /// Entries of a block in bytes, while the data are larger than `memory_bytes`.
+    #[must_use]
+    pub fn block_bytes_beyond_memory(&self) -> u64 {
+        if self.block_bytes == 0 { BLOCK_BYTES_BEYOND_MEMORY } else { self.block_bytes }
+    }
+
+    /// Checks ranges and contradictions, and replaces every derived 0 but that of `block_bytes` by its value.
     ///
     /// `processors` is how many threads can run at once.
     ///

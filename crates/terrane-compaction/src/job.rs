@@ -115,11 +115,14 @@ pub struct OutputSettings {
 }
 
 impl OutputSettings {
-    /// Settings for a level or run; `is_last`: no deeper level has extents.
+    /// Settings for a level or run; `is_last`: no deeper level has extents; `data_bytes` is
+    /// [`TableShape::data_bytes`](crate::TableShape::data_bytes).
     #[must_use]
-    pub fn new(limits: &Limits, is_last: bool) -> Self {
+    pub fn new(limits: &Limits, is_last: bool, data_bytes: u64) -> Self {
+        let exceeds_memory = data_bytes > limits.memory_bytes;
+        let block_bytes = if exceeds_memory { limits.block_bytes_beyond_memory } else { limits.block_bytes };
         OutputSettings {
-            block_bytes: limits.block_bytes as usize,
+            block_bytes: block_bytes as usize,
             block_encoding: limits.block_encoding,
             filter_bits_per_key: limits.filter_bits_per_key as u32,
             compression: if is_last { limits.compression_last } else { limits.compression },

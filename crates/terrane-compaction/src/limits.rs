@@ -36,8 +36,12 @@ pub struct Limits {
     pub deletes_permille: u64,
     /// The small neighbours of a level with fewer stored bytes per thousand bytes of slots are gathered.
     pub fill_permille: u64,
-    /// Entries of an output block before compression.
+    /// Entries of an output block before compression, while the data fit in memory.
     pub block_bytes: u64,
+    /// The same while the data are larger than `memory_bytes`.
+    pub block_bytes_beyond_memory: u64,
+    /// Memory of the database.
+    pub memory_bytes: u64,
     /// Layout of output blocks.
     pub block_encoding: BlockEncoding,
     /// Bits of an output filter per key.
@@ -93,7 +97,9 @@ impl Limits {
             grandparent_bytes_max: 4 * options.level_fanout * slot_bytes,
             deletes_permille: 500,
             fill_permille: 600,
-            block_bytes: options.block_bytes,
+            block_bytes: options.block_bytes_in_memory(),
+            block_bytes_beyond_memory: options.block_bytes_beyond_memory(),
+            memory_bytes: options.memory_bytes,
             block_encoding: options.block_encoding,
             filter_bits_per_key: options.filter_bits_per_key,
             compression: options.compression,

@@ -177,12 +177,15 @@ pub struct TableShape<'a> {
     /// True while a caller waits for the compaction of a range: it moves extents down to the last level, so
     /// no other job moves them up.
     pub keeps_depth: bool,
+    /// Bytes of the blocks of the whole database before compression, without separated values: more than the
+    /// memory means that most reads wait for the device.
+    pub data_bytes: u64,
     /// Key order of the table.
     pub collation: Collation,
 }
 
 impl<'a> TableShape<'a> {
-    /// The shape of a metasnapshot.
+    /// The shape of a metasnapshot, which is all that the database has.
     #[must_use]
     pub fn of<E: HasMeta>(table: TableId, metasnapshot: &'a Metasnapshot<E>, snapshots: &'a [SeqNo]) -> Self {
         TableShape {
@@ -196,6 +199,7 @@ impl<'a> TableShape<'a> {
             scanned: Vec::new(),
             may_be_wide: true,
             keeps_depth: false,
+            data_bytes: metasnapshot.block_bytes(),
             collation: Collation::BYTES,
         }
     }

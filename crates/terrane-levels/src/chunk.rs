@@ -73,7 +73,9 @@ pub struct Totals {
     pub slots: u64,
     /// Stored bytes.
     pub bytes: u64,
-    /// Bytes of keys and values before compression.
+    /// Data blocks.
+    pub blocks: u64,
+    /// Bytes of the data blocks before compression.
     pub raw_bytes: u64,
     /// Entries, deletes included.
     pub entries: u64,
@@ -95,6 +97,7 @@ impl Totals {
             extents: 1,
             slots: u64::from(meta.slots),
             bytes: u64::from(meta.bytes),
+            blocks: u64::from(meta.blocks),
             raw_bytes: meta.raw_bytes,
             entries: meta.entries,
             deletes: meta.deletes,
@@ -122,6 +125,7 @@ impl Totals {
             extents: with(self.extents, other.extents),
             slots: with(self.slots, other.slots),
             bytes: with(self.bytes, other.bytes),
+            blocks: with(self.blocks, other.blocks),
             raw_bytes: with(self.raw_bytes, other.raw_bytes),
             entries: with(self.entries, other.entries),
             deletes: with(self.deletes, other.deletes),

@@ -294,6 +294,12 @@ impl<E: HasMeta> Metasnapshot<E> {
         self.places().fold(values, |sum, (_, level)| sum.plus(level.totals()))
     }
 
+    /// Bytes of the blocks of runs and levels before compression: what a cache would need for all of them.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        self.places().map(|(_, level)| level.totals().raw_bytes).fold(0, u64::saturating_add)
+    }
+
     /// Returns true if there is no extent.
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -110,7 +110,7 @@ impl ExtentFileWriter {
     ) -> Result<ExtentFileWriter> {
         let order = options.key_order.get().map(|name| orders.find(name)).transpose()?;
         let settings = WriterSettings {
-            block_bytes: usize::try_from(options.block_bytes).unwrap_or(usize::MAX),
+            block_bytes: usize::try_from(options.block_bytes_in_memory()).unwrap_or(usize::MAX),
             block_encoding: options.block_encoding,
             filter_bits_per_key: u32::try_from(options.filter_bits_per_key).unwrap_or(u32::MAX),
             compression: options.compression_last,

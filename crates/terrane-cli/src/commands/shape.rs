@@ -48,6 +48,8 @@ fn show_json(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
             "extents": level.extents,
             "versions": level.entries,
             "bytes": level.bytes,
+            "blocks": level.blocks,
+            "block_bytes": level.block_bytes,
             "deletes": level.deletes,
             "range_deletes": level.range_deletes,
         })
@@ -157,7 +159,11 @@ fn level_part(name: String, level: &LevelShape) -> Part {
         0 => String::new(),
         fragments => format!(", {} range deletes", count(fragments)),
     };
-    let detail = format!("{} extents{deletes}{ranges}", count(level.extents));
+    let blocks = match level.mean_block_bytes() {
+        0 => String::new(),
+        bytes => format!(", blocks of {}", size(bytes)),
+    };
+    let detail = format!("{} extents{blocks}{deletes}{ranges}", count(level.extents));
     Part { name, entries: level.entries, bytes: level.bytes, detail }
 }
 

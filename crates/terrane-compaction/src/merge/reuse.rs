@@ -10,6 +10,10 @@ use crate::job::{JobKind, JobSpec};
 /// At most one in this many reused entries may be a delete that could be dropped now.
 const DROPPABLE_SHARE: u64 = 8;
 
+/// A block is full with one part in this many of the bytes of a block. So blocks of data beyond memory, which
+/// have half of the bytes of others and end before an entry that would make them longer, are full for both.
+const FULL_SHARE: usize = 3;
+
 /// How an extent that overlaps no other source is reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Reuse {
@@ -58,7 +62,7 @@ pub(super) fn copies_block(spec: &JobSpec, meta: &ExtentMeta, row: &IndexRow<'_>
     // Small blocks come from borders of earlier merges; decoded, they are joined with their neighbours.
     // Blocks of pointers are small because they end after as many entries as they can have intervals.
     let is_full_of_pointers = meta.references.is_some() && row.entries as usize >= INTERVALS_MAX;
-    let is_full = is_full_of_pointers || row.raw_len as usize >= spec.output.block_bytes / 2;
+    let is_full = is_full_of_pointers || row.raw_len as usize >= spec.output.block_bytes / FULL_SHARE;
     // It is not known which blocks contain them.
     let (deletes, entries) = (u64::from(row.deletes) + expiring(spec, meta), u64::from(row.entries));
     is_as_wanted && is_full && !drops_deletes(spec, deletes, entries, row.first_key, row.last_key)

@@ -108,7 +108,8 @@ impl<'a> Picker<'a> {
 
     /// How extents of a level are encoded: as those of the last level if no level is, or will be, deeper.
     pub(super) fn output_for(&self, number: u8) -> OutputSettings {
-        OutputSettings::new(self.limits, number >= self.targets.depth.min(self.shape.deepest()))
+        let is_last = number >= self.targets.depth.min(self.shape.deepest());
+        OutputSettings::new(self.limits, is_last, self.shape.data_bytes)
     }
 
     /// Returns true if the last extent of a slice has the compression that it would get in a level. Called

@@ -83,12 +83,38 @@ pub struct LevelShape {
     pub extents: u64,
     /// Stored bytes.
     pub bytes: u64,
+    /// Data blocks.
+    pub blocks: u64,
+    /// Bytes of the data blocks before compression.
+    pub block_bytes: u64,
     /// Versions.
     pub entries: u64,
     /// Deletes among them.
     pub deletes: u64,
     /// Fragments of range deletes.
     pub range_deletes: u64,
+}
+
+impl LevelShape {
+    /// Bytes of a data block before compression, on average; 0 without blocks. It follows the option
+    /// `block_bytes`, and by default whether the data are larger than memory.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("db"))?;
+    /// for number in 0..10_000 {
+    ///     db.put(format!("{number:06}"), "a value")?;
+    /// }
+    /// db.compact_range(db.default_table(), ..)?;
+    /// let shape = db.shape();
+    /// let mean = shape.tables[0].levels.iter().map(terrane::LevelShape::mean_block_bytes).max();
+    /// assert!((8 << 10..=16 << 10).contains(&mean.expect("a level")));
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn mean_block_bytes(&self) -> u64 {
+        self.block_bytes.checked_div(self.blocks).unwrap_or(0)
+    }
 }
 
 impl TableShape {
@@ -147,7 +173,7 @@ impl fmt::Display for TableShape {
 
 impl fmt::Display for LevelShape {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let LevelShape { extents, bytes, entries, deletes, range_deletes } = self;
+        let LevelShape { extents, bytes, entries, deletes, range_deletes, .. } = self;
         write!(f, "{entries} entries ({deletes} deletes), {bytes} bytes, {extents} extents")?;
         if *range_deletes > 0 { write!(f, ", {range_deletes} fragments of range deletes") } else { Ok(()) }
     }
@@ -212,6 +238,8 @@ fn level_shape(level: &Level) -> LevelShape {
     LevelShape {
         extents: level.len() as u64,
         bytes: totals.bytes,
+        blocks: totals.blocks,
+        block_bytes: totals.raw_bytes,
         entries: totals.entries,
         deletes: totals.deletes,
         range_deletes: totals.range_deletes,

@@ -318,7 +318,7 @@ pub(crate) fn has_room_for_chunks(options: &Options, chunk_bytes: u64) -> bool {
 /// cache has enough. `None`: its objects lie on the heap.
 fn chunk_bytes(options: &Options) -> Option<u64> {
     let huge = HUGE_PAGE_BYTES as u64;
-    let least = options.block_bytes.saturating_mul(CHUNK_BLOCKS_MIN).next_power_of_two();
+    let least = options.block_bytes_in_memory().saturating_mul(CHUNK_BLOCKS_MIN).next_power_of_two();
     let mut sizes = std::iter::successors(Some(huge), |bytes| Some(bytes / 2));
     sizes
         .find(|bytes| has_room_for_chunks(options, *bytes))

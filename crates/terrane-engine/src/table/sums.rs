@@ -28,7 +28,6 @@ use terrane_base::{Collation, SegmentId, SeqNo, TableId, sampling};
 use terrane_memtable::{IndexMemory, Memtable};
 
 use crate::table::Table;
-use crate::table::catalog::Catalog;
 use crate::table::due::{DueTables, InMemory, Sizes};
 use crate::table::read_view::ReadView;
 
@@ -36,6 +35,9 @@ use crate::table::read_view::ReadView;
 /// when it has twice as many, so that of many small tables the fullest one is found.
 const RECORD_GRAIN_BYTES: u64 = 16 << 10;
 const RECORD_GRAIN_BYTES_MIN: u64 = 512;
+
+/// No table counts for more: a number from a hostile file does not make a sum overflow.
+const TABLE_BYTES_MAX: u64 = 1 << 48;
 
 /// The amounts of one table, or of all tables.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,6 +50,8 @@ pub(crate) struct Amounts {
     pub(crate) behind_bytes: u64,
     /// Bytes of the extents.
     pub(crate) level_bytes: u64,
+    /// Bytes of the blocks of runs and levels before compression.
+    pub(crate) block_bytes: u64,
 }
 
 impl Amounts {
@@ -59,6 +63,7 @@ impl Amounts {
             filled_tables: u64::from(is_filled),
             behind_bytes: view.behind_bytes(),
             level_bytes: view.tree.totals().bytes,
+            block_bytes: view.tree.block_bytes().min(TABLE_BYTES_MAX),
         }
     }
 
@@ -72,6 +77,7 @@ impl Amounts {
             filled_tables: self.filled_tables + other.filled_tables,
             behind_bytes: self.behind_bytes + other.behind_bytes,
             level_bytes: self.level_bytes + other.level_bytes,
+            block_bytes: self.block_bytes + other.block_bytes,
         }
     }
 }
@@ -81,6 +87,7 @@ impl Amounts {
 pub(crate) struct TableSums {
     index: Arc<IndexMemory>,
     level_bytes: AtomicU64,
+    block_bytes: AtomicU64,
     filled_bytes: AtomicU64,
     filled_tables: AtomicU64,
     behind_bytes: AtomicU64,
@@ -105,6 +112,7 @@ impl TableSums {
             filled_tables: load(&self.filled_tables),
             behind_bytes: load(&self.behind_bytes),
             level_bytes: load(&self.level_bytes),
+            block_bytes: load(&self.block_bytes),
         }
     }
 
@@ -191,6 +199,7 @@ impl TableSums {
         turn(&self.filled_tables, old.filled_tables, new.filled_tables);
         turn(&self.behind_bytes, old.behind_bytes, new.behind_bytes);
         turn(&self.level_bytes, old.level_bytes, new.level_bytes);
+        turn(&self.block_bytes, old.block_bytes, new.block_bytes);
     }
 }
 
@@ -342,29 +351,14 @@ impl Table {
         taken_in.into_iter().for_each(|(memtable, oldest)| memtable.set_noted(oldest));
     }
 
+    /// Bytes of the blocks of all tables of its database before compression, without separated values.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        self.sums.block_bytes.load(Ordering::Relaxed)
+    }
+
     /// The last noted bytes of its records in memory and their indexes.
     pub(crate) fn filled_bytes(&self) -> u64 {
         self.part.filled_bytes.load(Ordering::Relaxed)
-    }
-
-    /// What was noted last, if that is what the table has, but for growth within a grain. Requires: no
-    /// writer, no job.
-    fn recounted(&self) -> Option<Amounts> {
-        let noted = self.part.noted.lock();
-        let guard = terrane_base::epoch::pin();
-        let view = self.view(&guard);
-        let now = Amounts::of(view);
-        // Records come with an index, which grows by chunks. A writer with a number from before a freeze may
-        // still add to the frozen memtable behind the last note.
-        let grain = RECORD_GRAIN_BYTES + view.active.index_bytes();
-        let left_out = now.filled_bytes.checked_sub(noted.amounts.filled_bytes);
-        let is_near = left_out.is_some_and(|bytes| bytes <= grain || !view.frozen.is_empty());
-        let are_equal = noted.amounts.filled_tables == now.filled_tables
-            && noted.amounts.behind_bytes <= now.behind_bytes
-            && noted.amounts.level_bytes == now.level_bytes
-            && noted.in_memory == InMemory::of(view, self.is_full())
-            && self.sums.due.has_size(self.id, noted.amounts.sizes());
-        (noted.is_listed && is_near && are_equal).then_some(noted.amounts)
     }
 }
 
@@ -376,25 +370,6 @@ fn unnoted(view: &ReadView) -> Vec<(&Memtable, SegmentId)> {
     with_oldest.filter(|(memtable, oldest)| !memtable.is_noted(*oldest)).collect()
 }
 
-impl Catalog {
-    /// Counts the sums again, table by table. Requires: no writer, no job.
-    ///
-    /// # Errors
-    /// Says which sum differs, or of which table something else was noted than it has.
-    pub(crate) fn recount(&self) -> Result<(), String> {
-        let tables = self.all();
-        let mut parts = Amounts::default();
-        for table in &tables {
-            let part = table.recounted();
-            parts = parts
-                .plus(part.ok_or_else(|| format!("of table {:?} is noted: {:?}", table.name, table.part))?);
-        }
-        let index_bytes: u64 = tables.iter().map(|table| table.pinned().index_bytes()).sum();
-        let counted = (index_bytes, parts);
-        let sums = (self.sums().index_bytes(), self.sums().now());
-        if counted == sums { Ok(()) } else { Err(format!("counted {counted:?}, the sums say {sums:?}")) }
-    }
-}
-
+mod recount;
 #[cfg(test)]
 mod tests;

@@ -19,6 +19,7 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         scanned: table.scan_marks.ranges(),
         may_be_wide: true,
         keeps_depth: false,
+        data_bytes: table.data_bytes(),
         collation: table.semantics.collation().clone(),
     }
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod auto_compaction;
+mod block_sizes;
 mod bulk;
 mod callbacks;
 mod ceiling;

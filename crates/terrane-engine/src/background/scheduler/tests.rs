@@ -75,7 +75,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: Vec::new(),
-        output: OutputSettings::new(&limits, true),
+        output: OutputSettings::new(&limits, true, 0),
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,

@@ -42,7 +42,7 @@ impl Loader {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)));
         }
         table.refuse_if_stopped()?;
-        let output = OutputSettings::new(&table.settings().limits, true);
+        let output = OutputSettings::new(&table.settings().limits, true, table.data_bytes());
         let mut writer = ExtentWriter::new(WriterSettings {
             table: table.id,
             block_bytes: output.block_bytes,

@@ -75,8 +75,9 @@ impl Cache {
 
     /// Bytes that iterators have in hand: a block for each, at least.
     fn pinned_bytes(&self) -> u64 {
-        let blocks =
-            |user: &User| user.iterators.load(Ordering::Relaxed) as u64 * user.db.options().block_bytes;
+        let blocks = |user: &User| {
+            user.iterators.load(Ordering::Relaxed) as u64 * user.db.options().block_bytes_in_memory()
+        };
         self.users().iter().map(blocks).sum()
     }
 }
