@@ -86,10 +86,12 @@ impl Deref for ReadBytes {
     }
 }
 
-/// A buffer of at least `len` bytes of any content: `memory` itself if it is long enough.
+/// A buffer of at least `len` bytes of any content: `memory` itself if it can be as long.
 #[must_use]
-pub fn buffer_at_least(memory: Vec<u8>, len: usize) -> Vec<u8> {
-    if memory.len() >= len {
+pub fn buffer_at_least(mut memory: Vec<u8>, len: usize) -> Vec<u8> {
+    if memory.capacity() >= len {
+        // A read may be a little longer than the last one: then only the difference is written.
+        memory.resize(memory.len().max(len), 0);
         return memory;
     }
     // Not grown: its content is not needed, and so both never exist at once.

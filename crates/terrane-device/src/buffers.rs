@@ -14,9 +14,13 @@
 //! * *Long* ones, from [`LONG_BYTES`] on, give their pages back to the system and keep their addresses. If
 //!   they went back to the allocator, glibc would from then on take memory as long as the longest of them
 //!   from its arenas, and keep as much at the end of each.
+//! * Of those of up to [`LATEST_LEN_MAX`] the ones that were kept last, [`LATEST_BYTES_MAX`] together, have
+//!   their pages still: a job takes as many for the next extent as it has just kept, and each page of them
+//!   would be a page fault.
 //!
 //! No thread waits for another one to take a buffer: where a thread is at a part, the next one is tried.
 
+use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -35,6 +39,11 @@ const LONG_BYTES: usize = 128 << 10;
 const WARM_BYTES_MAX: usize = 2 << 20;
 /// Long buffers of a class that a part keeps: they take addresses alone.
 const LONG_KEPT_MAX: usize = 8;
+/// Bytes of the long buffers that keep their pages. A job that reads an extent ahead leaves two of 256 and
+/// 320 KiB, and its next extent takes them: there is room for those of another job meanwhile.
+const LATEST_BYTES_MAX: usize = 1 << 20;
+/// The longest buffer that keeps its pages: a longer one would leave no room for others.
+const LATEST_LEN_MAX: usize = LATEST_BYTES_MAX / 2;
 /// Classes between a power of two and the next one.
 const STEPS: usize = 4;
 const CLASSES: usize = (LONGEST_BYTES / SHORTEST_BYTES).ilog2() as usize * STEPS + 1;
@@ -49,6 +58,9 @@ struct Buffers {
     parts: [Mutex<Part>; PARTS],
     /// Bytes of the short buffers in all parts.
     warm_bytes: AtomicUsize,
+    /// Long buffers that have their pages, in the order in which they were kept: a few, of any class. In no
+    /// part.
+    latest: Mutex<VecDeque<Vec<u8>>>,
 }
 
 static BUFFERS: Buffers = Buffers::new();
@@ -67,7 +79,7 @@ pub fn keep_buffer(buffer: Vec<u8>) {
 impl Buffers {
     const fn new() -> Buffers {
         let parts = [const { Mutex::new([const { Vec::new() }; CLASSES]) }; PARTS];
-        Buffers { parts, warm_bytes: AtomicUsize::new(0) }
+        Buffers { parts, warm_bytes: AtomicUsize::new(0), latest: Mutex::new(VecDeque::new()) }
     }
 
     fn take(&self, len: usize) -> Vec<u8> {
@@ -78,19 +90,45 @@ impl Buffers {
         buffer
     }
 
-    fn keep(&self, mut buffer: Vec<u8>) {
+    fn keep(&self, buffer: Vec<u8>) {
         let bytes = buffer.capacity();
         let Some(class) = class_for(bytes).filter(|class| bytes_of(*class) == bytes) else { return };
-        let is_long = bytes >= LONG_BYTES;
-        let is_kept = match is_long {
-            true => mapping::forget(&mut buffer),
-            false => self.is_room_for(bytes) || self.give_up_another(class) && self.is_room_for(bytes),
-        };
-        if !is_kept {
+        if (LONG_BYTES..=LATEST_LEN_MAX).contains(&bytes) {
+            self.keep_latest(buffer);
+        } else if bytes >= LONG_BYTES {
+            self.keep_addresses(buffer);
+        } else if self.is_room_for(bytes) || self.give_up_another(class) && self.is_room_for(bytes) {
+            self.part_to_fill()[class].push(buffer);
+        }
+    }
+
+    /// Keeps a long buffer with its pages, and those of older ones no longer.
+    fn keep_latest(&self, buffer: Vec<u8>) {
+        debug_assert!((LONG_BYTES..=LATEST_LEN_MAX).contains(&buffer.capacity()), "one of a few");
+        let mut newer = Some(buffer);
+        loop {
+            let mut latest = self.latest.lock();
+            latest.extend(newer.take());
+            let bytes: usize = latest.iter().map(Vec::capacity).sum();
+            if bytes <= LATEST_BYTES_MAX {
+                return;
+            }
+            let oldest = latest.pop_front();
+            // The system takes pages without the lock.
+            drop(latest);
+            oldest.into_iter().for_each(|buffer| self.keep_addresses(buffer));
+        }
+    }
+
+    /// Gives the pages of a long buffer back and keeps its addresses, unless enough of its class are kept.
+    fn keep_addresses(&self, mut buffer: Vec<u8>) {
+        let class = class_for(buffer.capacity()).expect("a buffer that is kept is of a class");
+        debug_assert!(buffer.capacity() >= LONG_BYTES, "short buffers keep their pages");
+        if !mapping::forget(&mut buffer) {
             return;
         }
-        let mut part = self.free_part().unwrap_or_else(|| self.parts[thread_number() % PARTS].lock());
-        if !is_long || part[class].len() < LONG_KEPT_MAX {
+        let mut part = self.part_to_fill();
+        if part[class].len() < LONG_KEPT_MAX {
             part[class].push(buffer);
             return;
         }
@@ -118,6 +156,9 @@ impl Buffers {
 
     /// A kept buffer of a class, from a part that no other thread is at.
     fn kept(&self, class: usize) -> Option<Vec<u8>> {
+        if let Some(latest) = self.latest_of(class) {
+            return Some(latest);
+        }
         let found = self.parts_from_own().find_map(|part| part.try_lock()?[class].pop())?;
         let bytes = found.capacity();
         if bytes < LONG_BYTES {
@@ -125,6 +166,21 @@ impl Buffers {
             assert!(warm >= bytes, "a buffer of {bytes} bytes leaves {warm} bytes of kept ones");
         }
         Some(found)
+    }
+
+    /// The long buffer of a class that was kept last with its pages, if no other thread is at these.
+    fn latest_of(&self, class: usize) -> Option<Vec<u8>> {
+        if !(LONG_BYTES..=LATEST_LEN_MAX).contains(&bytes_of(class)) {
+            return None;
+        }
+        let mut latest = self.latest.try_lock()?;
+        let at = latest.iter().rposition(|buffer| buffer.capacity() == bytes_of(class))?;
+        latest.remove(at)
+    }
+
+    /// A part to put a buffer into: that of the calling thread, if other threads are at all of them.
+    fn part_to_fill(&self) -> MutexGuard<'_, Part> {
+        self.free_part().unwrap_or_else(|| self.parts[thread_number() % PARTS].lock())
     }
 
     /// A part that no other thread is at.

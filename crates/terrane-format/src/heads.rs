@@ -83,7 +83,7 @@ impl<L: AsRef<[u8]>> Heads<L> {
 
     /// Splits the keys for a search: those before the range are less than `key`, those after it greater,
     /// those in it must be compared. `bytes` are the bytes that contain the keys.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn undecided(&self, key: &[u8], bytes: &[u8]) -> Range<usize> {
         let prefix = bytes.get(self.prefix.clone()).unwrap_or_default();
         if !key.starts_with(prefix) {

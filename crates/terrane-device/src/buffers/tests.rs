@@ -86,6 +86,63 @@ fn long_buffers_give_their_pages_back_and_keep_their_addresses() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "frees long buffers, to find uses of them")]
+fn the_long_buffers_that_were_kept_last_have_their_pages_still() {
+    let buffers = Buffers::new();
+    let fitting = LATEST_BYTES_MAX / (256 << 10);
+    let many: Vec<_> = (0..2 * fitting).map(|_| buffers.take(256 << 10)).collect();
+    let starts: Vec<_> = many.iter().map(|buffer| buffer.as_ptr().addr()).collect();
+    for mut buffer in many {
+        buffer.fill(7);
+        buffers.keep(buffer);
+    }
+    let latest = |buffers: &Buffers| buffers.latest.lock().iter().map(Vec::capacity).sum::<usize>();
+    assert_eq!(latest(&buffers), LATEST_BYTES_MAX);
+    for start in starts[fitting..].iter().rev() {
+        let buffer = buffers.take(256 << 10);
+        assert_eq!(buffer.as_ptr().addr(), *start, "the one that was kept last is the next one");
+        assert!(buffer.iter().all(|byte| *byte == 7), "it has its pages");
+    }
+    let older = buffers.take(256 << 10);
+    assert!(starts[..fitting].contains(&older.as_ptr().addr()), "an older one has its addresses");
+    let left = older.iter().filter(|byte| **byte == 7).count();
+    assert!(left < 2 * mapping::PAGE_BYTES, "{left} bytes were not given back");
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "frees long buffers, to find uses of them")]
+fn long_buffers_of_another_length_take_the_place_of_the_oldest() {
+    let buffers = Buffers::new();
+    let keep_together = |bytes: usize, count: usize| {
+        let many: Vec<_> = (0..count).map(|_| buffers.take(bytes)).collect();
+        many.into_iter().for_each(|buffer| buffers.keep(buffer));
+    };
+    keep_together(256 << 10, 2 * LATEST_BYTES_MAX / (256 << 10));
+    keep_together(LATEST_LEN_MAX, LATEST_BYTES_MAX / LATEST_LEN_MAX);
+    let lens: Vec<_> = buffers.latest.lock().iter().map(Vec::capacity).collect();
+    assert_eq!(lens, vec![LATEST_LEN_MAX; LATEST_BYTES_MAX / LATEST_LEN_MAX]);
+    // The next class is too long.
+    keep_together(LATEST_LEN_MAX + 1, 1);
+    assert_eq!(buffers.latest.lock().len(), LATEST_BYTES_MAX / LATEST_LEN_MAX);
+}
+
+#[test]
+fn a_read_that_is_longer_than_the_last_one_takes_the_same_buffer_where_it_fits() {
+    // Of no class: what gives it up frees it, and takes another one.
+    let mut buffer = vec![0; SHORTEST_BYTES + 1];
+    let (start, capacity) = (buffer.as_ptr().addr(), buffer.capacity());
+    assert!(class_for(capacity).is_some_and(|class| bytes_of(class) != capacity));
+    buffer.truncate(100);
+    for (len, expected) in [(200, 200), (50, 200), (capacity, capacity)] {
+        buffer = crate::buffer_at_least(buffer, len);
+        assert_eq!((buffer.len(), buffer.capacity()), (expected, capacity));
+        assert_eq!(buffer.as_ptr().addr(), start);
+    }
+    buffer = crate::buffer_at_least(buffer, capacity + 1);
+    assert_eq!(buffer.len(), capacity + 1);
+}
+
+#[test]
 fn buffers_of_other_sizes_are_not_kept() {
     let buffers = Buffers::new();
     for bytes in [0, 100, SHORTEST_BYTES + 1, LONGEST_BYTES + 1] {

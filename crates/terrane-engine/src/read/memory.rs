@@ -24,6 +24,9 @@ pub(crate) fn get_from_memory(
         count_read(1);
         return Some(found);
     }
+    if view.frozen.is_empty() && view.generations.is_empty() {
+        return None;
+    }
     get_from_older(view, key, target)
 }
 

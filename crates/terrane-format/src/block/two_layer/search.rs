@@ -81,7 +81,7 @@ impl TwoLayerBlock<'_> {
     }
 
     /// The newest version of `key`, which begins with the block's prefix, with a number up to `seq`.
-    #[inline]
+    #[inline(always)]
     pub(super) fn find_parts(self, key: &[u8], seq: SeqNo) -> Option<Parts> {
         let rest = key.get(self.layout.prefix_len..)?;
         if self.layout.parts.is_none() {
