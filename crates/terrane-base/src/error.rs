@@ -111,12 +111,14 @@ struct Inner {
     oldest: Option<SeqNo>,
     memory_enough: Option<u64>,
     is_of_order: bool,
+    is_of_space: bool,
 }
 
 impl Inner {
     fn new(kind: Kind, message: String) -> Self {
         let (place, source, cycle, oldest, memory_enough) = (None, None, Vec::new(), None, None);
-        Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order: false }
+        let (is_of_order, is_of_space) = (false, false);
+        Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order, is_of_space }
     }
 }
 
@@ -187,7 +189,8 @@ impl Error {
             std::io::ErrorKind::NotADirectory => Kind::Invalid,
             _ => Kind::Io,
         };
-        Error(Arc::new(Inner { source: Some(source), ..Inner::new(kind, what.into()) }))
+        let is_of_space = kind == Kind::Full;
+        Error(Arc::new(Inner { source: Some(source), is_of_space, ..Inner::new(kind, what.into()) }))
     }
 
     /// The same error with the file and byte offset at which it was seen.
@@ -217,12 +220,22 @@ impl Error {
         self.rebuild(|inner| inner.is_of_order = true)
     }
 
+    /// Marks the error as a lack of space: on a device, in a pool, or in a service that stands for one. A
+    /// flush that gives segments back may end it.
+    #[must_use]
+    pub fn of_space(self) -> Self {
+        self.rebuild(|inner| inner.is_of_space = true)
+    }
+
     fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
         let source = self.0.source.as_ref().map(clone_io);
-        let Inner { kind, message, place, cycle, oldest, memory_enough, is_of_order, .. } = &*self.0;
+        let Inner { kind, message, place, cycle, oldest, memory_enough, is_of_order, is_of_space, .. } =
+            &*self.0;
         let (kind, message, place, cycle) = (*kind, message.clone(), place.clone(), cycle.clone());
-        let (oldest, memory_enough, is_of_order) = (*oldest, *memory_enough, *is_of_order);
-        let mut inner = Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order };
+        let (oldest, memory_enough) = (*oldest, *memory_enough);
+        let (is_of_order, is_of_space) = (*is_of_order, *is_of_space);
+        let mut inner =
+            Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order, is_of_space };
         change(&mut inner);
         Error(Arc::new(inner))
     }
@@ -262,6 +275,12 @@ impl Error {
     #[must_use]
     pub fn is_of_order(&self) -> bool {
         self.0.is_of_order
+    }
+
+    /// Returns true if space is lacking ([`Error::of_space`]); other errors of [`Kind::Full`] name a limit.
+    #[must_use]
+    pub fn lacks_space(&self) -> bool {
+        self.0.kind == Kind::Full && self.0.is_of_space
     }
 
     /// File and offset, where the error is about stored bytes.

@@ -175,8 +175,10 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         if state != SourceState::Entry {
             self.place.control.show(&self.sink.work);
         }
+        let is_of_filter = self.sink.is_filter_wrong();
         done.map_err(|error| match (input, error.kind()) {
-            // An entry can be refused only because it breaks the key order of the output.
+            _ if is_of_filter => error,
+            // Otherwise an entry can be refused only because it breaks the key order of the output.
             (Some(meta), Kind::Invalid) if state == SourceState::Entry => self.blame(meta, error),
             (Some(meta), Kind::Corrupt) if error.place().is_none() => self.blame(meta, error),
             _ => error,

@@ -22,19 +22,22 @@ pub(super) struct RowFilter {
     until: Vec<u8>,
     /// Key order of the table.
     collation: Collation,
+    /// It has made a value that is too long.
+    is_wrong: bool,
 }
 
 impl RowFilter {
     /// The job's filter, if it has one.
     pub(super) fn of(control: &JobControl, collation: &Collation) -> Option<RowFilter> {
         let Filtering { filter, seen } = control.filtering()?.clone();
-        Some(RowFilter { filter, seen, until: Vec::new(), collation: collation.clone() })
+        Some(RowFilter { filter, seen, until: Vec::new(), collation: collation.clone(), is_wrong: false })
     }
 
     /// Asks the filter about a row.
     ///
     /// # Errors
-    /// `Poisoned` if the filter panics, naming it and the key.
+    /// `Poisoned` if the filter panics, `Invalid` if it makes a value that is too long; both name it and the
+    /// key.
     pub(super) fn ask(&mut self, key: &[u8], seq: SeqNo, value: &[u8]) -> Result<RowDecision> {
         if seq <= self.seen && !terrane_base::planted!(FilterUnderSnapshot) {
             return Ok(RowDecision::Keep);
@@ -47,10 +50,10 @@ impl RowFilter {
         Ok(match decision {
             FilterDecision::Remove => RowDecision::Remove,
             FilterDecision::Change(value) => {
-                terrane_base::key::check_value(&value).map_err(|error| {
-                    let name = self.filter.name();
-                    error.context(format!("compaction filter {name:?}")).with_kind(Kind::Full)
-                })?;
+                if let Err(error) = terrane_base::key::check_value(&value) {
+                    self.is_wrong = true;
+                    return Err(self.refused(key, &error));
+                }
                 RowDecision::Change(value)
             }
             FilterDecision::RemoveUntil(key) => {
@@ -59,6 +62,21 @@ impl RowFilter {
             }
             _ => RowDecision::Keep,
         })
+    }
+
+    /// Returns true if it has made a value that is too long; the job fails by that.
+    pub(super) fn is_wrong(&self) -> bool {
+        self.is_wrong
+    }
+
+    /// No lack of space, though a limit is passed: the filter must be fixed.
+    #[cold]
+    fn refused(&self, key: &[u8], error: &Error) -> Error {
+        let (name, key) = (self.filter.name(), terrane_format::dump::text(key));
+        let why = error.message();
+        Error::invalid(format!(
+            "compaction filter {name:?} at key {key}: {why}: nothing was changed; fix the filter or remove it"
+        ))
     }
 
     #[cold]

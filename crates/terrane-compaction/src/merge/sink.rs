@@ -138,6 +138,11 @@ impl<'a> Sink<'a> {
         self.keep_unasked(entry)
     }
 
+    /// Returns true if the compaction filter has made a value that cannot be stored: no input is wrong.
+    pub(super) fn is_filter_wrong(&self) -> bool {
+        self.row_filter.as_ref().is_some_and(RowFilter::is_wrong)
+    }
+
     /// Shows a surviving value to the compaction filter, and does what the filter decides.
     #[cold]
     fn apply_filter(&mut self, entry: Entry<'_>) -> Result<()> {

@@ -264,7 +264,7 @@ impl<R: PmRegion> Halloc<R> {
                 self.chunk_bytes(),
                 free.count()
             );
-            Error::new(Kind::Full, message)
+            Error::new(Kind::Full, message).of_space()
         })
     }
 

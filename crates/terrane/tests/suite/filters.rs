@@ -210,6 +210,24 @@ fn a_panic_changes_nothing_and_is_named() {
     assert_eq!(db.default_table().iter().count(), 101);
 }
 
+/// The limit of a value is no lack of space: the filter must be fixed.
+#[test]
+fn a_value_that_is_too_long_changes_nothing_and_is_the_fault_of_the_filter() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(dir.path());
+    let table = db.default_table();
+    fill(table, 0..10, b"v");
+    let filter = shown(true, |_: &[u8], _: &[u8]| FilterDecision::Change(vec![0; (64 << 20) + 1]));
+    table.set_compaction_filter(Some(filter));
+    let error = db.compact_range(table, ..).unwrap_err();
+    assert_eq!(error.kind(), Kind::Invalid, "{error}");
+    let said = error.to_string();
+    assert!(said.contains("compaction filter \"shown\" at key") && said.contains("fix the filter"), "{said}");
+    table.set_compaction_filter(None);
+    db.compact_range(table, ..).unwrap();
+    assert_eq!(table.iter().count(), 10);
+}
+
 /// Gives each compaction a filter of its own, and counts what it was told.
 #[derive(Debug, Default)]
 struct Factory {

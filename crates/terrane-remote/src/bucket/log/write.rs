@@ -305,6 +305,7 @@ impl Shared {
             self.dir.display(),
             self.folder_objects_max
         );
-        Error::new(Kind::Full, text)
+        // A flush that gives segments back makes room for objects as well.
+        Error::new(Kind::Full, text).of_space()
     }
 }
