@@ -259,6 +259,10 @@ bugs! {
     KeepLongSegment: "invariant 8", "a long segment that was prepared stays where room is made for a batch", "terrane-engine suite large_batches::a_batch_near_the_limit";
     FlushByMergeOnly: "a full device", "a flush whose merge with level 1 has no room does not go on as a run", "terrane-engine suite small_device::a_flush_without_room_for_a_merge";
     LeaveNoRoom: "a full device", "the journal takes the space that the flush of it needs", "terrane-engine suite small_device::a_full_device_has_rows";
+    AttemptForEachWriter: "a full device", "each refused writer has all flushed again, though nothing has changed", "terrane-engine suite small_device::a_batch_that_is_refused_again";
+    TrimWaitsForCheck: "a full device", "a job waits for a check of the journal, and refused writers for the job", "terrane-engine terrane_engine a_refused_writer_waits_for_no_check";
+    ForgetTables: "a full device", "the room that the journal leaves does not count what each table takes", "terrane-engine suite small_device::many_small_tables";
+    KeepRoomFromDeadlines: "a full device", "deletes of writers with a deadline have no room of their own", "terrane-engine suite small_device::deletes_with_a_deadline";
     SealWithoutNext: "a full device", "a segment with room is left where no other one can be made", "terrane-journal suite full_device::a_segment_with_room";
     CloseWithoutMark: "recovery: judge the end", "a close writes no mark where no segment can be made for it", "terrane-journal suite full_device::a_close_without_space";
     WriteThoughHeldBack: "writes that do not wait", "a write whose deadline has passed is admitted", "terrane-engine suite deadlines::a_write_that_would_wait_for_memory_is_refused_and_not_written";

@@ -88,8 +88,8 @@ macro_rules! delegate_journal {
                 self.0.remove_spares()
             }
 
-            fn use_kept_room(&self, may: bool) {
-                self.0.use_kept_room(may);
+            fn use_kept_room(&self, flushed: Option<SeqNo>) {
+                self.0.use_kept_room(flushed);
             }
 
             fn close(&self) -> Result<SeqNo> {
@@ -154,8 +154,8 @@ macro_rules! delegate_files {
             self.files.give_up_long();
         }
 
-        fn use_kept_room(&self, may: bool) {
-            self.files.use_kept_room(may);
+        fn use_kept_room(&self, flushed: Option<SeqNo>) {
+            self.files.use_kept_room(flushed);
         }
 
         fn begin_end(&self) {

@@ -52,6 +52,7 @@ use crate::{
 use live::Live;
 use persist::Synced;
 use recycle::{Held, Retired};
+use room::KeptRoom;
 
 /// A segment with less room than this is not kept active for the commits that fit it.
 const ROOM_BYTES_MIN: u64 = live::PAGE_BYTES;
@@ -159,8 +160,6 @@ struct Shared {
     bytes_appended: AtomicU64,
     /// A persist step ran since the last segment was prepared.
     was_persisted: AtomicBool,
-    /// The next short segment may take of the room that is kept for flushes.
-    may_use_kept_room: AtomicBool,
 }
 
 struct State {
@@ -199,6 +198,8 @@ struct State {
     sync_due: SegmentId,
     is_stopping: bool,
     is_preparer_gone: bool,
+    /// The callers that may take of the room that is left free for flushes.
+    kept_room: KeptRoom,
 }
 
 impl Shared {
@@ -359,9 +360,8 @@ impl Medium for FileMedium {
         self.shared.remove_spares()
     }
 
-    fn use_kept_room(&self, may: bool) {
-        // Relaxed: see where it is read.
-        self.shared.may_use_kept_room.store(may, Ordering::Relaxed);
+    fn use_kept_room(&self, flushed: Option<SeqNo>) {
+        self.shared.state.lock().kept_room.allow(flushed);
     }
 
     fn begin_end(&self) {

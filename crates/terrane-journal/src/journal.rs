@@ -347,8 +347,8 @@ impl<M: Medium> Journal for RingJournal<M> {
         self.medium.remove_spares()
     }
 
-    fn use_kept_room(&self, may: bool) {
-        self.medium.use_kept_room(may);
+    fn use_kept_room(&self, flushed: Option<SeqNo>) {
+        self.medium.use_kept_room(flushed);
     }
 
     fn close(&self) -> Result<SeqNo> {

@@ -217,11 +217,10 @@ pub trait Journal: Send + Sync {
         Ok(0)
     }
 
-    /// Says whether the next segment, if it is a short one, may take of the space that is left free for
-    /// flushes: for a batch that only removes rows.
-    fn use_kept_room(&self, may: bool) {
-        let _ = may;
-    }
+    /// The next segment, if it is a short one, may take of the space that is left free for flushes, if all up
+    /// to `flushed` is in the levels; one segment for each such number. For a caller whose batch only removes
+    /// rows. `None` says that it is done, once for each time that it was allowed.
+    fn use_kept_room(&self, _flushed: Option<SeqNo>) {}
 
     /// Syncs, writes a durable-end mark and stops background work; every later commit is refused. Returns the
     /// last number. A second call does nothing. The active segment stays, to say which edits the manifest
@@ -263,6 +262,12 @@ pub trait SegmentRegistrar: Send + Sync {
     /// Number of the manifest's last durable edit; never falls. The journal stores it, so that replay detects
     /// a manifest that lost edits. 0 if edits have no numbers.
     fn edit_number(&self) -> u64 {
+        0
+    }
+
+    /// Bytes that a flush takes beside those of the records, once `bytes` more of them were committed: each
+    /// table that has some takes blocks of its own.
+    fn flush_overhead(&self, _bytes: u64) -> u64 {
         0
     }
 }

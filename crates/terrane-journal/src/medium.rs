@@ -164,9 +164,7 @@ pub trait Medium: Send + Sync {
     }
 
     /// See [`Journal::use_kept_room`](crate::Journal::use_kept_room).
-    fn use_kept_room(&self, may: bool) {
-        let _ = may;
-    }
+    fn use_kept_room(&self, _flushed: Option<SeqNo>) {}
 
     /// No record comes any more: the next segment is the last one, and a short one does.
     fn begin_end(&self) {}

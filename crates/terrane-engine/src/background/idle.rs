@@ -104,11 +104,16 @@ impl Maintenance {
     /// # Errors
     /// `Io`, `Poisoned`; nothing is lost by it but space.
     pub(crate) fn reclaim_idle(&self) -> Result<()> {
-        // What the last work replaced is free once no epoch is left that began before.
-        (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
+        self.collect_epochs();
         self.store.reclaim_all()?;
         self.journal.remove_spares()?;
         Ok(())
+    }
+
+    /// Extents that the last work replaced, or readers have let go of, are free then, if no epoch is left
+    /// that began before.
+    pub(crate) fn collect_epochs(&self) {
+        (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
     }
 
     /// The next step of flushing what idle writers left, if reads would gain by it.

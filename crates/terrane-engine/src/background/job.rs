@@ -32,6 +32,11 @@ pub(crate) enum Job {
     Trim,
     /// Give the device back what only waits to be used again.
     Reclaim,
+    /// Take the next step of an attempt to give space back to a device that is full.
+    GiveSpaceBack {
+        /// True if the flush that it waited for has succeeded.
+        is_flushed: bool,
+    },
 }
 
 impl Job {
@@ -40,7 +45,7 @@ impl Job {
         match self {
             Job::Freeze(table) | Job::Settle(table) | Job::Flush(table) => Some(table),
             Job::Compact(table, _) | Job::Adapt(table, _) => Some(table),
-            Job::Scrub | Job::Trim | Job::Reclaim => None,
+            Job::Scrub | Job::Trim | Job::Reclaim | Job::GiveSpaceBack { .. } => None,
         }
     }
 
@@ -52,7 +57,7 @@ impl Job {
     /// Returns true if space is free behind it that was not before. What only reads gain by says so itself,
     /// once none is left.
     pub(crate) fn leaves_space(&self) -> bool {
-        !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim)
+        !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim | Job::GiveSpaceBack { .. })
     }
 
     /// Returns true if it is a compaction that a caller asked for.
@@ -62,7 +67,7 @@ impl Job {
 
     /// Returns true if it takes memory for what it reads and writes.
     pub(crate) fn needs_memory(&self) -> bool {
-        !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim)
+        !matches!(self, Job::Freeze(_) | Job::Trim | Job::Reclaim | Job::GiveSpaceBack { .. })
     }
 
     /// Its kind.
@@ -75,7 +80,7 @@ impl Job {
             Job::Adapt(..) => JobKind::Adapt,
             Job::Scrub => JobKind::Scrub,
             Job::Trim => JobKind::Trim,
-            Job::Reclaim => JobKind::Reclaim,
+            Job::Reclaim | Job::GiveSpaceBack { .. } => JobKind::Reclaim,
         }
     }
 
@@ -88,8 +93,12 @@ impl Job {
             Job::Compact(table, spec) => CompactionJob { engine, table, spec, control }.run(),
             Job::Adapt(table, spec) => CompactionJob { engine, table, spec, control }.run_for_reads(),
             Job::Scrub => engine.scrub(control),
-            Job::Trim => engine.trim_segments(),
+            Job::Trim => engine.trim_unless_held().map(drop),
             Job::Reclaim => engine.reclaim_idle(),
+            Job::GiveSpaceBack { is_flushed } => {
+                engine.step_of_space(*is_flushed);
+                Ok(())
+            }
         }
     }
 }
@@ -114,10 +123,12 @@ impl Maintenance {
     }
 
     /// The job that gives segments back, if there are such, no worker does it, and it does not wait to be
-    /// tried again.
+    /// tried again. While a check or a copy reads them no worker begins it: it would wait there, and other
+    /// jobs for it.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
-        let is_held =
-            schedule.is_running_anywhere(JobKind::Trim) || schedule.failures.holds((JobKind::Trim, None));
+        let is_held = schedule.is_running_anywhere(JobKind::Trim)
+            || schedule.failures.holds((JobKind::Trim, None))
+            || schedule.decides && self.trims.is_held();
         (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 

@@ -1,7 +1,8 @@
 //! Background work: `scheduler.rs` hands the most urgent job (`job.rs`) to a free worker (`workers.rs`).
 //!
 //! Jobs: flushes (`flush/`), compactions (`compaction/`), journal segments (`journal/`), work for idle times
-//! (`idle.rs`), scrubbing (`scrub.rs`). `retry.rs` remembers failures, `quarantine.rs` damaged inputs.
+//! (`idle.rs`), attempts on a full device (`space.rs`), scrubbing (`scrub.rs`). `retry.rs` remembers
+//! failures, `quarantine.rs` damaged inputs.
 
 pub(crate) mod compaction;
 pub(crate) mod flush;
@@ -16,6 +17,7 @@ pub(crate) mod retry;
 mod room;
 pub(crate) mod scheduler;
 pub(crate) mod scrub;
+pub(crate) mod space;
 pub(crate) mod workers;
 
 use std::sync::Arc;
@@ -29,6 +31,7 @@ use crate::background::compaction::read_heavy::ReadHeavy;
 use crate::background::idle::IdleWatch;
 use crate::background::scheduler::Scheduler;
 use crate::background::scrub::Scrubber;
+use crate::background::space::SpaceAttempts;
 use crate::observe::io_accounting::Flows;
 use crate::observe::ticker::Ticker;
 
@@ -44,6 +47,8 @@ pub(crate) struct Background {
     pub(crate) adapting: ReadHeavy,
     /// Since when no writer writes.
     pub(crate) idle_watch: IdleWatch,
+    /// Attempts to give space back to a device that is full.
+    pub(crate) space: SpaceAttempts,
     /// How far scrubbing is.
     pub(crate) scrubber: Scrubber,
     /// Runs compaction jobs, here or elsewhere.
@@ -78,6 +83,7 @@ impl Background {
             scheduler: Arc::new(Scheduler::new(env.spawn.clone())),
             adapting: ReadHeavy::default(),
             idle_watch: IdleWatch::default(),
+            space: SpaceAttempts::default(),
             scrubber: Scrubber::default(),
             compactor,
             flusher: LocalCompactor::new(flows.flush(extents)),

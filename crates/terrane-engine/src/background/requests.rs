@@ -103,18 +103,33 @@ impl Maintenance {
         let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
         self.background.scheduler.wait_for(|schedule| {
             refuse_if_paused(schedule)?;
-            let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
-            let mut waiting = tables.iter().filter(waits).peekable();
-            if waiting.peek().is_none() {
-                return Ok(true);
-            }
-            // The others are flushed first: with the journal off, nothing else keeps their rows.
-            let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
-            if going_on.is_empty() {
-                return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
-            }
-            self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
+            self.is_flush_done(schedule, tables, upto, seen)
         })
+    }
+
+    /// Returns true if everything up to `upto` is flushed in `tables`, of which that was asked for when
+    /// `seen` was the newest piece of work. `schedule` is a copy.
+    ///
+    /// # Errors
+    /// As [`Maintenance::flush`].
+    pub(crate) fn is_flush_done(
+        &self,
+        schedule: &Schedule,
+        tables: &[Arc<Table>],
+        upto: SeqNo,
+        seen: u64,
+    ) -> Result<bool> {
+        let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
+        let mut waiting = tables.iter().filter(waits).peekable();
+        if waiting.peek().is_none() {
+            return Ok(true);
+        }
+        // The others are flushed first: with the journal off, nothing else keeps their rows.
+        let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
+        if going_on.is_empty() {
+            return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
+        }
+        self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
     }
 
     /// Flushes before a close where that costs less than the replays of later openings. It saves only these:
@@ -333,7 +348,7 @@ impl Maintenance {
     }
 }
 
-fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
     if schedule.is_paused() {
         return Err(Error::invalid(
             "the background is paused: call `resume_background` before waiting for it",

@@ -1,11 +1,10 @@
-//! Room: in memory, for a batch that is larger than its share of the write memory ([`crate::throttle`]), and
-//! on a device that is full.
+//! Room in memory, for a batch that is larger than its share of the write memory ([`crate::throttle`]).
 
 use crate::background::maintenance::Maintenance;
 use crate::table::settings::long_segment_bytes;
 
 /// An active segment of so many bytes is not worth another one.
-const SHORT_SEGMENT_BYTES: u64 = 64 << 10;
+pub(crate) const SHORT_SEGMENT_BYTES: u64 = 64 << 10;
 
 impl Maintenance {
     /// Has everything flushed that is in memory, and has the journal go on in short segments, so that a trim
@@ -22,26 +21,6 @@ impl Maintenance {
     pub(crate) fn flush_behind(&self) {
         let _ = self.journal.seal_longer_than(long_segment_bytes(&self.options));
         self.flush_filled();
-    }
-
-    /// Flushes everything, trims the journal, and gives free slots and spare files back to the device, which
-    /// is full. Returns false if the flush finds no room, or does not run. Requires: the caller holds nothing
-    /// that a flush or a trim needs.
-    pub(crate) fn give_space_back(&self) -> bool {
-        debug_assert!(!self.options.read_only, "a reader admits no batch");
-        let tables = self.catalog.all();
-        if self.flush_and_wait(&tables).is_err() {
-            // Paused, failing, or closing: the refusal of the device says best what to do.
-            return false;
-        }
-        // The next commit makes a segment of its own, so that a trim takes this one. Not before a flush has
-        // found room: small batches would have only the rest of this one.
-        let _ = self.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
-        let given = self.flush_and_wait(&tables).and_then(|()| self.trim_segments());
-        // Otherwise free slots and spare files wait for the next rest. A failure here frees nothing, and the
-        // write that follows says why.
-        let _ = self.reclaim_idle();
-        given.is_ok()
     }
 
     fn flush_filled(&self) {

@@ -69,11 +69,14 @@ impl Maintenance {
             // Before anyone can see that the work has ended.
             add(&self.counters.background_errors, 1);
         }
-        if result.as_ref().is_err_and(|error| error.kind() == Kind::Full) {
+        if result.as_ref().is_err_and(Error::lacks_space) {
             // What it has written lies in free slots. The device, which is full, needs them.
             let _ = self.reclaim_idle();
         }
         let result = result.map_err(|error| self.blamed(work.table(), error));
+        if result.is_ok() {
+            self.background.space.note_done(work.kind());
+        }
         let now = self.env.clock.now();
         self.end_watch(watched, &work, &control, &result, now);
         self.memory.return_freed(&self.options);
@@ -186,7 +189,8 @@ impl Maintenance {
         let compaction = || compacts.then(|| self.pick_compaction(depth, schedule, puts_off)).flatten();
         // A batch that waits until all memory is free waits for the trim, too, and for no compaction.
         let first_trim = || self.throttle.is_making_room().then(|| self.next_trim(schedule)).flatten();
-        self.next_memory_work(schedule)
+        self.next_space_step(schedule)
+            .or_else(|| self.next_memory_work(schedule))
             .or_else(first_trim)
             .or_else(|| compaction().map(|(table, spec)| Job::Compact(table, spec)))
             .or_else(|| self.next_trim(schedule))

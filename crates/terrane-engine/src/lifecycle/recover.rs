@@ -36,6 +36,7 @@ use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::flushed::flushed_up_to;
 use crate::table::settings::long_segment_bytes;
+use crate::table::sums::TableSums;
 use crate::write::index;
 
 /// Most trimmed segments in persistent memory that are kept for reuse.
@@ -54,6 +55,8 @@ pub(crate) struct Recovery<'a> {
     pub(crate) state: &'a State,
     /// Tables with empty memtables; replayed records go there.
     pub(crate) tables: &'a [Arc<Table>],
+    /// The sums over them.
+    pub(crate) sums: &'a Arc<TableSums>,
     pub(crate) counters: &'a Counters,
     /// True if another process writes meanwhile: if the journal names edits that the manifest does not have
     /// yet, they are not lost.
@@ -130,7 +133,7 @@ impl Recovery<'_> {
             let journal = Box::new(NullJournal::new(&settings, &start)?);
             return Ok(Recovered { journal, void_marks: Vec::new(), behind: Vec::new() });
         }
-        let registrar = Arc::new(Registrar(self.manifest.clone()));
+        let registrar = Arc::new(Registrar(self.manifest.clone(), self.sums.clone()));
         let (disk, dir, env) = (self.disk.clone(), self.dir, self.env);
         let journal: Box<dyn Journal> = if let Some(log) = self.log.clone() {
             Box::new(LoggedJournal::open((disk, log), dir, &settings, env, registrar, &start)?)
@@ -359,8 +362,9 @@ impl Recovery<'_> {
     }
 }
 
-/// Makes new segments durable in the manifest before the journal uses them.
-struct Registrar(Arc<Manifest>);
+/// Makes new segments durable in the manifest before the journal uses them, and gives the bytes that a flush
+/// of them takes.
+struct Registrar(Arc<Manifest>, Arc<TableSums>);
 
 impl SegmentRegistrar for Registrar {
     fn register(&self, segment: &SegmentSpec) -> Result<()> {
@@ -370,6 +374,10 @@ impl SegmentRegistrar for Registrar {
 
     fn edit_number(&self) -> u64 {
         self.0.edit_number()
+    }
+
+    fn flush_overhead(&self, bytes: u64) -> u64 {
+        self.1.flush_overhead(bytes)
     }
 }
 

@@ -8,7 +8,7 @@ use crate::ingest_mark::Marks;
 
 /// See the [module](self).
 pub(crate) struct Trims {
-    /// Only one thread trims the journal at a time, and none beside a copy or an ingest.
+    /// Only one thread trims the journal at a time, and none beside a copy, a check or an ingest.
     trimming: Mutex<()>,
     marks: Marks,
 }
@@ -22,6 +22,17 @@ impl Trims {
     /// While the result lives, no other thread trims, copies or publishes an ingest.
     pub(crate) fn hold(&self) -> MutexGuard<'_, ()> {
         self.trimming.lock()
+    }
+
+    /// As [`Trims::hold`]; `None` while another thread does one of these: a check reads all segments
+    /// meanwhile.
+    pub(crate) fn try_hold(&self) -> Option<MutexGuard<'_, ()>> {
+        self.trimming.try_lock()
+    }
+
+    /// Returns true if a thread trims, copies, checks or publishes an ingest now.
+    pub(crate) fn is_held(&self) -> bool {
+        self.try_hold().is_none()
     }
 
     /// The marks of ingests whose edit failed.

@@ -3,6 +3,7 @@
 pub(crate) mod catalog;
 pub(crate) mod due;
 pub(crate) mod filter_policy;
+mod flush_overhead;
 pub(crate) mod flushed;
 pub(crate) mod ledger;
 pub(crate) mod load;

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
-use terrane_base::{Batch, Kind, RecordKind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, RecordKind, Result, SegmentId, SeqNo};
 use terrane_journal::Placed;
 use terrane_memtable::Memtable;
 
@@ -69,9 +69,9 @@ impl WritePath {
         self.with_space(batch, wait.admission.is_some(), || self.write_once(batch, sync, wait))
     }
 
-    /// Runs `write`, which admits `batch` and commits it; once more, behind a flush, if the device has no
-    /// room for it (`full.rs`). A writer that waits for a limited time only, as `is_bounded` says, is
-    /// refused.
+    /// Runs `write`, which admits `batch` and commits it; once more, behind an attempt to give space back, if
+    /// the device has no room for it (`full.rs`). A writer that waits for a limited time only, as
+    /// `is_bounded` says, waits for no attempt.
     ///
     /// # Errors
     /// Those of `write`: a refused batch is not written, so that it can be written again.
@@ -83,7 +83,7 @@ impl WritePath {
         write: impl Fn() -> Result<T>,
     ) -> Result<T> {
         match write() {
-            Err(full) if full.kind() == Kind::Full => self.behind_flush(batch, is_bounded, full, &write),
+            Err(full) if full.lacks_space() => self.behind_attempt(batch, is_bounded, full, &write),
             done => done,
         }
     }

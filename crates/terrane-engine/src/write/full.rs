@@ -2,56 +2,77 @@
 //!
 //! Much of the space may be the journal's, which leaves as much free as a flush of it needs. The writer:
 //!
-//! 1. has everything flushed, the journal trimmed, and free slots and spare files given back
-//!    ([`Maintenance::give_space_back`]),
-//! 2. writes again,
-//! 3. may take of the room for flushes then, if its batch only removes keys: a user of a full device makes
-//!    room by that.
+//! 1. has an attempt to give space back begun, unless one is under way, or the last one has freed nothing and
+//!    nothing has changed since ([`crate::background::space`]). Everything is flushed by it and the journal
+//!    trimmed, on threads of the background,
+//! 2. waits for it, and writes again. A writer that waits for a limited time only is refused, and may find
+//!    the attempt ended when it comes again,
+//! 3. may take of the room for flushes where the attempt has freed too little, if its batch only removes
+//!    keys: a user of a full device makes room by that.
 //!
 //! Requires: the writer holds no permit, which others may need to go on. It may hold locks of keys: no flush
 //! and no trim takes these.
-//!
-//! [`Maintenance::give_space_back`]: crate::background::maintenance::Maintenance::give_space_back
 
-use terrane_base::{Batch, Error, Kind, RecordKind, Result};
+use terrane_base::{Batch, Error, RecordKind, Result, SeqNo};
+use terrane_journal::Journal;
 
+use crate::background::space::{Answer, Outcome};
 use crate::write::WritePath;
 
 impl WritePath {
-    /// Writes `batch` by `write` once more, behind a flush, where the device had no room for it, as `full`
-    /// says. A writer that waits for a limited time only, as `is_bounded` says, has the flush begun and free
-    /// slots given back.
+    /// Writes `batch` by `write` once more, behind an attempt to give space back, where the device had no
+    /// room for it, as `full` says. A writer that waits for a limited time only, as `is_bounded` says, waits
+    /// for no attempt.
     ///
     /// # Errors
     /// Those of `write`; `full` if no room can be made.
     #[cold]
-    pub(super) fn behind_flush<T>(
+    pub(super) fn behind_attempt<T>(
         &self,
         batch: &Batch,
         is_bounded: bool,
         full: Error,
         write: &dyn Fn() -> Result<T>,
     ) -> Result<T> {
-        debug_assert!(full.kind() == Kind::Full, "{full}");
-        if is_bounded {
-            let _ = self.reclaim_idle();
-            self.make_room();
-            return Err(full);
-        }
-        if !self.give_space_back() {
-            // The kept room is for the flush that has failed: nothing else may take of it.
-            return Err(full);
-        }
-        match write() {
-            Err(error) if error.kind() == Kind::Full && removes_only(batch) => {
-                self.journal.use_kept_room(true);
-                let done = write();
-                // Not for the puts behind it, where this one needed no segment.
-                self.journal.use_kept_room(false);
-                done
+        debug_assert!(full.lacks_space(), "{full}");
+        let removes = removes_only(batch);
+        let may_use_kept = removes && !(is_bounded && terrane_base::planted!(KeepRoomFromDeadlines));
+        let (outcome, refused) = match self.ask_for_space(removes) {
+            Answer::Unchanged(outcome) => (outcome, full),
+            Answer::UnderWay(_) if is_bounded => return Err(full),
+            Answer::UnderWay(number) => match self.wait_for_space(number) {
+                // The kept room is for the flush that has failed: nothing else may take of it.
+                Outcome::Failed => return Err(full),
+                outcome => match write() {
+                    Err(error) if error.lacks_space() => (outcome, error),
+                    done => return done,
+                },
+            },
+        };
+        match outcome {
+            Outcome::Trimmed(flushed) if may_use_kept => {
+                let _may = KeptRoom::used(&*self.journal, flushed);
+                write()
             }
-            done => done,
+            _ => Err(refused),
         }
+    }
+}
+
+/// While it lives, the next segment may take of the room that is kept for flushes. Not any longer, for the
+/// puts behind it, where this batch needed no segment.
+struct KeptRoom<'j>(&'j dyn Journal);
+
+impl KeptRoom<'_> {
+    fn used(journal: &dyn Journal, flushed: SeqNo) -> KeptRoom<'_> {
+        journal.use_kept_room(Some(flushed));
+        KeptRoom(journal)
+    }
+}
+
+impl Drop for KeptRoom<'_> {
+    fn drop(&mut self) {
+        self.0.use_kept_room(None);
     }
 }
 

@@ -37,10 +37,14 @@ impl Small {
     }
 
     fn open(disk: MemDisk) -> Result<Small> {
+        Small::open_with(disk, &Options::default())
+    }
+
+    fn open_with(disk: MemDisk, options: &Options) -> Result<Small> {
         let clock = Arc::new(SleepClock::default());
         let spawn = Arc::new(SteppedSpawn::new(clock.clone()));
         let env = Env { clock: clock.clone(), spawn: spawn.clone(), ..Env::real() };
-        let engine = Engine::open_on(Arc::new(disk.clone()), Path::new(DIR), &Options::default(), env)?;
+        let engine = Engine::open_on(Arc::new(disk.clone()), Path::new(DIR), options, env)?;
         Ok(Small { disk, clock, spawn, engine })
     }
 
@@ -187,6 +191,80 @@ fn deletes_of_single_rows_on_a_full_device_make_room() {
     let more = count + ROWS / 2;
     small.put_all(count..more, 0);
     small.reopened().assert_rows(kept..more, 0);
+}
+
+/// So little is free that all of it is kept for flushes.
+#[test]
+fn deletes_with_a_deadline_have_room_of_their_own_behind_a_flush() {
+    let disk = MemDisk::new();
+    disk.set_capacity(MIB);
+    let small = Small::open_with(disk, &Options { write_wait_max_ms: 1000, ..Options::default() }).unwrap();
+    small.put_all(0..ROWS, 0);
+    let count = small.fill(ROWS).0;
+    until("nothing is due", || !small.spawn.run(|_| true));
+    small.set_free(100 * KIB);
+    let refused = (0..count).find(|number| small.delete(*number).is_err()).expect("the segment ends");
+    let is_written = (0..1000).any(|_| {
+        small.go_on();
+        small.delete(refused).is_ok()
+    });
+    assert!(is_written, "the room that flushes have is not theirs");
+    assert_eq!(get(&small.engine, &small.table(), &key(refused)).unwrap(), None);
+}
+
+/// A batch that does not fit comes again and again, while short ones find room in the rest of a segment.
+#[test]
+fn a_batch_that_is_refused_again_has_nothing_flushed_until_something_changes() {
+    let small = Small::new(MIB);
+    let table = small.table().id;
+    let put_long = |number: u64| {
+        let value: Vec<u8> = (0..300).flat_map(|part| noise(number, part)).collect();
+        small.engine.put(table, &key(number), &value, false)
+    };
+    let refused = |number: u64| assert_eq!(put_long(number).map_err(|error| error.kind()), Err(Kind::Full));
+    let count = (0..100).find(|number| put_long(*number).is_err()).expect("the device becomes full");
+    refused(count);
+    let flushes = || small.engine.stats().flushes;
+    let before = flushes();
+    for number in 1000..1020 {
+        small.put(number, 0).unwrap();
+        refused(count);
+    }
+    assert_eq!(flushes(), before, "nothing has changed since the last attempt");
+    // The pause is over.
+    small.clock.sleep(Duration::from_secs(1));
+    refused(count);
+    assert_eq!(flushes(), before + 1);
+    small.put(1020, 0).unwrap();
+    small.set_free(small.free() + 4 * KIB);
+    refused(count);
+    assert_eq!(flushes(), before + 2, "the device has more room than it had");
+}
+
+/// Each table's flush takes blocks of its own.
+#[test]
+fn many_small_tables_on_a_full_device_can_be_flushed() {
+    let small = Small::new(4 * MIB);
+    let tables: Vec<_> =
+        (0..100).map(|number| small.engine.create_table(&format!("t{number}"), &[]).unwrap()).collect();
+    let table_of = |number: u64| &tables[number as usize % tables.len()];
+    let put = |number: u64| small.engine.put(table_of(number).id, &key(number), &noise(number, 0), false);
+    let before = small.disk.used_bytes();
+    (0..100).for_each(|number| put(number).unwrap());
+    small.engine.flush().unwrap();
+    let each = (small.disk.used_bytes() - before) / 100;
+    assert!(each <= 12 * KIB, "{each} bytes for a table with one row, more than are kept for it");
+    let count = (100..100_000).find(|number| put(*number).is_err()).expect("the device becomes full");
+    small.engine.flush().unwrap();
+    for number in 0..count {
+        let value = get(&small.engine, table_of(number), &key(number)).unwrap();
+        assert_eq!(value, Some(noise(number, 0)), "row {number}");
+    }
+    for table in &tables {
+        small.until_room(|| small.engine.delete_range(table.id, &key(0), &key(count), false));
+        assert_eq!(rows(&small.engine, table).unwrap().len(), 0);
+    }
+    small.until_room(|| put(count));
 }
 
 /// Rows 0..5000 in level 1, and the first 1000 of them again in memory: a merge needs more than is free.

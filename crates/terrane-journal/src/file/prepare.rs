@@ -154,15 +154,13 @@ impl Shared {
         let spare = self.open_spare(bytes);
         let is_reused = spare.is_some();
         let new = if is_reused { 0 } else { bytes };
-        if let Err(error) = self.leave_room(spare.as_ref().map_or(bytes, |(_, bytes, _)| *bytes), new) {
-            let kept = spare.map(|(number, bytes, _)| (number, bytes));
+        let room = self.leave_room(spare.as_ref().map_or(bytes, |(_, bytes, _)| *bytes), new);
+        let room = room.inspect_err(|_| {
+            let kept = spare.as_ref().map(|(number, bytes, _)| (*number, *bytes));
             self.state.lock().spares.extend(kept);
-            return Err(error);
-        }
-        let (number, bytes, file) = match spare {
-            Some(spare) => spare,
-            None => self.create(bytes).map(|(number, file)| (number, bytes, file))?,
-        };
+        })?;
+        let made = spare.map_or_else(|| self.create(bytes), Ok);
+        let (number, bytes, file) = made.inspect_err(|_| self.give_room_back(room))?;
         let id = take(&self.state, |state| {
             let id = SegmentId(state.next_segment);
             assert!(state.live.back().is_none_or(|last| last.info.id < id), "ids grow, and none comes twice");
@@ -200,7 +198,7 @@ impl Shared {
         Ok(region)
     }
 
-    fn create(&self, bytes: u64) -> Result<(u32, Arc<dyn File>)> {
+    fn create(&self, bytes: u64) -> Result<(u32, u64, Arc<dyn File>)> {
         let number = take(&self.state, |state| {
             state.next_file += 1;
             state.next_file - 1
@@ -210,7 +208,7 @@ impl Shared {
         let file = self.disk.open(&path, OpenMode::Create, false)?;
         let made = file.allocate(0, bytes).and_then(|()| file.sync()).and_then(|()| self.sync_entries());
         match made {
-            Ok(()) => Ok((number, file)),
+            Ok(()) => Ok((number, bytes, file)),
             Err(error) => {
                 // A partly reserved file must not keep the device full. The first error is the one to report.
                 let _ = self.disk.remove(&path);

@@ -1,24 +1,74 @@
 //! How long the next segment may be on a device with little space.
 //!
-//! The space of a segment comes back once its records are in extents, and these take as much first. So a new
-//! segment leaves as much free as all live segments and it may hold: the flush that gives them back then
-//! has room, but for many small tables, merges that run meanwhile, and extents that readers keep. Where the
-//! wanted length does not fit, a shorter one is made.
+//! The space of a segment comes back once its records are in extents, and these take as much first, and a
+//! part of a block more for each table ([`crate::SegmentRegistrar::flush_overhead`]). So a new segment leaves
+//! as much free as all live segments and it may hold: the flush that gives them back then has room, but for
+//! merges that run meanwhile, and extents that readers keep. Where the wanted length does not fit, a shorter
+//! one is made.
 //!
 //! A caller that only removes rows may take of the space left free ([`crate::Journal::use_kept_room`]): the
 //! flush of it is short, and merges behind it give space back.
 
-use terrane_base::sync::atomic::Ordering;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Kind, Result, SeqNo};
 
 use super::{Live, Shared};
 use crate::SegmentState;
+
+/// The callers that may take of the space that is left free for flushes.
+#[derive(Debug, Default)]
+pub(super) struct KeptRoom {
+    /// Callers that may.
+    users: u32,
+    /// Everything up to this number was flushed when the last of them came.
+    flushed: SeqNo,
+    /// The same, when a segment took of it last: another one needs another flush before.
+    taken: Option<SeqNo>,
+}
+
+impl KeptRoom {
+    /// A caller may take of it from now on; or, with `None`, may no longer.
+    pub(super) fn allow(&mut self, flushed: Option<SeqNo>) {
+        match flushed {
+            Some(flushed) => {
+                self.users += 1;
+                self.flushed = self.flushed.max(flushed);
+                debug_assert!(self.taken <= Some(self.flushed), "a segment was made behind a later flush");
+            }
+            None => {
+                assert!(self.users > 0, "a caller that may not use the kept room says that it is done");
+                self.users -= 1;
+            }
+        }
+    }
+
+    /// Takes of it for one segment, if that is allowed; returns the number before, for
+    /// [`Self::give_back`].
+    fn take(&mut self) -> Option<Option<SeqNo>> {
+        debug_assert!(self.taken.is_none_or(|taken| taken <= self.flushed), "{self:?}");
+        let is_free = self.users > 0 && self.taken != Some(self.flushed);
+        is_free.then(|| self.taken.replace(self.flushed))
+    }
+
+    fn give_back(&mut self, before: Option<SeqNo>) {
+        debug_assert!(self.taken.is_some(), "only what was taken is given back");
+        self.taken = before;
+    }
+}
+
+/// The space that a segment takes which is to be made.
+#[must_use]
+pub(super) enum Room {
+    /// Space that no flush needs.
+    Free,
+    /// A part of the kept space, with the number of the segment before.
+    Kept(Option<SeqNo>),
+}
 
 impl Shared {
     /// Prepares a segment of `wanted` bytes, or the longest half, quarter and so on of it that the device has
     /// room for, of `needed` bytes at least.
     pub(super) fn prepare_fitting(&self, needed: u64, wanted: u64) -> Result<Live> {
-        let least = needed.max(self.settings.first_segment_bytes.min(self.settings.segment_bytes));
+        let least = needed.max(self.shortest());
         let mut bytes = wanted.max(needed);
         loop {
             match self.prepare(bytes) {
@@ -36,37 +86,48 @@ impl Shared {
         }
     }
 
+    fn shortest(&self) -> u64 {
+        self.settings.first_segment_bytes.min(self.settings.segment_bytes)
+    }
+
     /// Refuses a segment of `bytes`, of which `new` are taken from the device, if a flush would lack space.
     ///
     /// # Errors
     /// `Full`, with the remedy.
-    pub(super) fn leave_room(&self, bytes: u64, new: u64) -> Result<()> {
+    pub(super) fn leave_room(&self, bytes: u64, new: u64) -> Result<Room> {
         debug_assert!(new <= bytes, "a file that is there takes nothing, a new one all of it");
         if !self.settings.leaves_room || terrane_base::planted!(LeaveNoRoom) {
-            return Ok(());
-        }
-        let shortest = self.settings.first_segment_bytes.min(self.settings.segment_bytes);
-        // Relaxed: the flag publishes nothing, and the lock of the state orders it before the segment that
-        // its caller asks for.
-        if bytes <= shortest && self.may_use_kept_room.swap(false, Ordering::Relaxed) {
-            return Ok(());
+            return Ok(Room::Free);
         }
         let has_records = |live: &&Live| live.info.state != SegmentState::Unused;
         let live: u64 = self.state.lock().live.iter().filter(has_records).map(Live::memory_bytes).sum();
         // A device without such an answer says so when it is full.
-        let Ok(free) = self.disk.free_bytes(&self.dir) else { return Ok(()) };
-        let kept = live + bytes;
+        let Ok(free) = self.disk.free_bytes(&self.dir) else { return Ok(Room::Free) };
+        let kept = (live + bytes).saturating_add(self.registrar.flush_overhead(bytes));
         assert!(kept >= new, "a new segment is flushed as well, {new} bytes of {kept}");
         if free >= new.saturating_add(kept) {
-            return Ok(());
+            return Ok(Room::Free);
+        }
+        if bytes <= self.shortest()
+            && let Some(before) = self.state.lock().kept_room.take()
+        {
+            return Ok(Room::Kept(before));
         }
         let dir = self.dir.display();
-        Err(Error::new(
+        let error = Error::new(
             Kind::Full,
             format!(
                 "no space for a journal segment of {bytes} bytes in {dir}: of {free} bytes that are free {kept} are kept to \
                  flush what the journal holds; free some on the device, or delete rows, then commits succeed again"
             ),
-        ))
+        );
+        Err(error.of_space())
+    }
+
+    /// The segment was not made.
+    pub(super) fn give_room_back(&self, room: Room) {
+        if let Room::Kept(before) = room {
+            self.state.lock().kept_room.give_back(before);
+        }
     }
 }

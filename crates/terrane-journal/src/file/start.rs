@@ -8,6 +8,7 @@ use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{Result, SegmentId};
 use terrane_device::Disk;
 
+use super::room::KeptRoom;
 use super::{Live, Shared, State};
 use crate::{JournalSettings, JournalStart, Poison, SegmentInfo, SegmentRegistrar, SegmentState};
 
@@ -53,6 +54,7 @@ impl Shared {
             sync_due: SegmentId(0),
             is_stopping: false,
             is_preparer_gone: false,
+            kept_room: KeptRoom::default(),
         };
         let shared = Shared {
             disk,
@@ -70,7 +72,6 @@ impl Shared {
             bytes_appended: AtomicU64::new(0),
             // Unknown yet: a first sync of a whole segment costs more than page faults in it.
             was_persisted: AtomicBool::new(true),
-            may_use_kept_room: AtomicBool::new(false),
         };
         start.unlisted_files.iter().try_for_each(|file| shared.remove_unlisted(*file))?;
         Ok(shared)

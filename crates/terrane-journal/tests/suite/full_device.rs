@@ -3,12 +3,16 @@
 #![cfg(not(feature = "shuttle"))]
 #![allow(clippy::unwrap_used, reason = "a failed test may say so by a panic")]
 
+use std::path::Path;
 use std::sync::Arc;
 
-use crate::common::{Manifest, open, put, replay_rows, settings};
-use terrane_base::Kind;
+use crate::common::{DIR, Manifest, open, put, replay_rows, settings};
+use terrane_base::env::Env;
+use terrane_base::{Kind, Result};
 use terrane_device::{Disk, MemDisk};
-use terrane_journal::{FileJournal, Journal, JournalSettings, SegmentState};
+use terrane_journal::{
+    FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
+};
 
 const KIB: u64 = 1 << 10;
 
@@ -125,4 +129,34 @@ fn a_long_segment_that_was_prepared_makes_room() {
     journal.trim(last).unwrap();
     assert!(journal.memory_bytes() <= 1024 * KIB, "{} bytes are left", journal.memory_bytes());
     commit(&journal, 8000);
+}
+
+/// A device of one mebibyte on which a flush takes 400 KiB beside the records.
+#[test]
+fn the_room_that_is_left_has_what_a_flush_takes_beside_the_records() {
+    struct Beside(Manifest);
+    impl SegmentRegistrar for Beside {
+        fn register(&self, segment: &SegmentSpec) -> Result<()> {
+            self.0.register(segment)
+        }
+        fn flush_overhead(&self, bytes: u64) -> u64 {
+            assert!(bytes >= 64 * KIB, "a segment of {bytes} bytes");
+            400 * KIB
+        }
+    }
+    let memory = MemDisk::new();
+    memory.set_capacity(1024 * KIB);
+    let disk: Arc<dyn Disk> = Arc::new(memory.clone());
+    disk.create_dir(Path::new(DIR)).unwrap();
+    let settings = JournalSettings { leaves_room: true, ..settings(1024 * KIB) };
+    let beside = Arc::new(Beside(Manifest::default()));
+    let start = JournalStart::default();
+    let journal = FileJournal::open(disk.clone(), Path::new(DIR), &settings, &Env::real(), beside, &start);
+    let journal = journal.unwrap();
+    let refused =
+        |number: u64| journal.commit(&put(&number.to_le_bytes(), &[7; 2000]), false, &mut |_| {}).err();
+    let error = (0..1000).find_map(refused).expect("it takes more than the device has");
+    assert!(error.lacks_space(), "{error}");
+    let (used, free) = (memory.used_bytes(), disk.free_bytes(Path::new(DIR)).unwrap());
+    assert!(used >= 64 * KIB && free >= used + 400 * KIB, "{used} bytes of segments, {free} are free");
 }

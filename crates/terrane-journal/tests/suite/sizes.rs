@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::common::{DIR, Manifest, open, put, settings};
 use terrane_base::env::Env;
-use terrane_base::{Error, Kind, Result};
+use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_device::{Call, Disk, FaultyDisk, MemDisk, OpenMode, PosixDisk};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
@@ -339,8 +339,13 @@ fn a_journal_leaves_room_for_the_flush_of_what_it_holds() {
     assert!(error.message().contains("are kept to flush what the journal holds"), "{error}");
     // A batch that removes rows may take of it, once.
     let full = || (0..1000).find(|_| journal.commit(&put(b"k", &[7; 2000]), false, &mut |_| {}).is_err());
-    journal.use_kept_room(true);
+    journal.use_kept_room(Some(SeqNo(1)));
     assert!(full() > Some(20) && full() == Some(0), "one more short segment");
+    journal.use_kept_room(None);
+    journal.use_kept_room(Some(SeqNo(1)));
+    assert!(full() == Some(0), "nothing was flushed since");
+    journal.use_kept_room(Some(SeqNo(2)));
+    assert!(full() > Some(20) && full() == Some(0), "behind a flush there is one again");
 }
 
 /// Also where an older segment is still needed, so that none is trimmed.

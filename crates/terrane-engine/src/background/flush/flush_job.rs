@@ -51,7 +51,8 @@ impl FlushJob<'_> {
         }
         engine.store.reclaim()?;
         // Memory comes back by it. It syncs an edit, so not where nothing comes back.
-        if engine.is_trim_due() || engine.is_history_due() { engine.trim_segments() } else { Ok(()) }
+        let is_due = engine.is_trim_due() || engine.is_history_due();
+        if is_due { engine.trim_unless_held().map(drop) } else { Ok(()) }
     }
 
     fn bring_down(&self, generation: &Arc<GlobalIndex>) -> Result<()> {
@@ -119,7 +120,7 @@ impl FlushJob<'_> {
                     add(&engine.counters.background_errors, 1);
                     return self.as_run(generation);
                 }
-                Err(error) if error.kind() == Kind::Full && !terrane_base::planted!(FlushByMergeOnly) => {
+                Err(error) if error.lacks_space() && !terrane_base::planted!(FlushByMergeOnly) => {
                     return self.as_small_run(generation);
                 }
                 Err(error) => return Err(error),
@@ -137,7 +138,7 @@ impl FlushJob<'_> {
         // What the merge has written lies in free slots.
         let _ = self.engine.reclaim_idle();
         self.as_run(generation).map_err(|error| {
-            if error.kind() != Kind::Full {
+            if !error.lacks_space() {
                 return error;
             }
             let (name, bytes) = (&self.table.name, generation.record_bytes());

@@ -1,6 +1,7 @@
 //! Giving journal segments back once every record in them is in the levels.
 
 use terrane_base::options::JournalMode;
+use terrane_base::sync::MutexGuard;
 use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_format::manifest::EditOp;
 
@@ -83,7 +84,24 @@ impl Maintenance {
 
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
     pub(crate) fn trim_segments(&self) -> Result<()> {
-        let _one_at_a_time = self.trims.hold();
+        let held = self.trims.hold();
+        self.trim_held(&held)
+    }
+
+    /// As [`Self::trim_segments`], for jobs, which writers wait for: returns false, and trims nothing, while
+    /// a check, a copy or an ingest has the segments. It is due then as before.
+    pub(crate) fn trim_unless_held(&self) -> Result<bool> {
+        let held = if terrane_base::planted!(TrimWaitsForCheck) {
+            Some(self.trims.hold())
+        } else {
+            self.trims.try_hold()
+        };
+        let Some(held) = held else { return Ok(false) };
+        debug_assert!(self.trims.is_held(), "a copy would begin while segments go");
+        self.trim_held(&held).map(|()| true)
+    }
+
+    fn trim_held(&self, _one_at_a_time: &MutexGuard<'_, ()>) -> Result<()> {
         // The edit speaks of every table: none may be made or dropped meanwhile.
         let _no_drop = self.catalog.change();
         let found = self.trimmable();

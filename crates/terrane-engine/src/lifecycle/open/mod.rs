@@ -109,11 +109,13 @@ impl Engine {
         let disk = attached.disk.clone();
         let opened = open_extents((&disk, dir), &options, &state, following, elsewhere)?;
         let store = flows.user(&opened.store);
-        let (known, sums) = (following.map(Following::known_extents).unwrap_or_default(), Arc::default());
+        let known = following.map(Following::known_extents).unwrap_or_default();
+        let sums = Arc::<TableSums>::default();
         let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
         let counters = Counters::default();
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
-        let recovered = recover_journal(doors, (dir, log), &options, found, (&tables, &counters), way)?;
+        let recovered =
+            recover_journal(doors, (dir, log), &options, found, (&tables, &sums, &counters), way)?;
         if !options.read_only {
             attached.begin_epoch(manifest.state().epoch)?;
         }
@@ -278,7 +280,7 @@ fn recover_journal(
     (dir, log): (&Path, Option<Arc<dyn CommitLog>>),
     options: &Options,
     (manifest, state): (&Arc<Manifest>, &State),
-    (tables, counters): (&[Arc<Table>], &Counters),
+    (tables, sums, counters): (&[Arc<Table>], &Arc<TableSums>, &Counters),
     way: Way<'_>,
 ) -> Result<Recovered> {
     let dir = &dir.join(JOURNAL);
@@ -298,6 +300,7 @@ fn recover_journal(
         manifest,
         state,
         tables,
+        sums,
         counters,
         follows,
         until,

@@ -49,6 +49,12 @@ impl DueTables {
         sets.by_total.insert((new.total, Reverse(table)));
     }
 
+    /// Number of tables, and of those with records in memory.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let sets = self.0.lock();
+        (sets.by_total.len() as u64, sets.by_size.len() as u64)
+    }
+
     /// Returns true if the table is listed with these sizes.
     pub(crate) fn has_size(&self, table: TableId, sizes: Sizes) -> bool {
         let sets = self.0.lock();

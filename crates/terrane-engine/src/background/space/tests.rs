@@ -1,0 +1,127 @@
+//! Attempts on a device that has no room for a batch of 600 KiB, whatever is flushed.
+
+use std::path::Path;
+
+use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
+use terrane_base::options::Options;
+use terrane_base::{Kind, TableId};
+use terrane_device::MemDisk;
+
+use super::*;
+use crate::engine::Engine;
+
+const MIB: u64 = 1 << 20;
+/// Not a figure: a state that has not come after as many looks never will.
+const LOOKS_MAX: u32 = 50_000;
+
+fn open(env: Env) -> (MemDisk, Arc<Engine>) {
+    let disk = MemDisk::new();
+    disk.set_capacity(MIB);
+    let engine = Engine::open_on(Arc::new(disk.clone()), Path::new("/db"), &Options::default(), env);
+    (disk, engine.expect("opens"))
+}
+
+fn assert_refused(engine: &Engine) {
+    let refused = engine.put(TableId::DEFAULT, b"key", &[7; 600 << 10], false).expect_err("no room");
+    assert!(refused.kind() == Kind::Full && refused.to_string().contains("free some on"), "{refused}");
+}
+
+fn attempts(engine: &Engine) -> u64 {
+    engine.background.space.state.lock().newest
+}
+
+fn until(is_so: impl Fn() -> bool) {
+    let clock = Env::real().clock;
+    for _ in 0..LOOKS_MAX {
+        if is_so() {
+            return;
+        }
+        clock.sleep(Duration::from_millis(1));
+    }
+    panic!("it never comes to that");
+}
+
+#[test]
+fn one_attempt_serves_all_writers_that_wait() {
+    let (_, engine) = open(Env::real());
+    // The attempt cannot end.
+    let change = engine.catalog.change();
+    std::thread::scope(|scope| {
+        let writers: Vec<_> = (0..8).map(|_| scope.spawn(|| assert_refused(&engine))).collect();
+        until(|| engine.background.space.state.lock().waiting == 8);
+        assert_eq!(attempts(&engine), 1);
+        drop(change);
+        writers.into_iter().for_each(|writer| writer.join().expect("the device has refused it"));
+    });
+    let state = engine.background.space.state.lock();
+    assert_eq!((state.newest, state.waiting, state.under_way.is_none()), (1, 0, true));
+    drop(state);
+    engine.close().expect("closes");
+}
+
+#[test]
+fn no_attempt_begins_until_something_changes_that_may_free_space() {
+    let clock = Arc::new(SleepClock::default());
+    let spawn = Arc::new(SteppedSpawn::new(clock.clone()));
+    let (disk, engine) = open(Env { clock: clock.clone(), spawn, ..Env::real() });
+    engine.put(TableId::DEFAULT, b"other", b"value", false).expect("fits");
+    assert_refused(&engine);
+    // Its flush was a job that ends behind it.
+    assert_refused(&engine);
+    let known = std::cell::Cell::new(attempts(&engine));
+    let assert_begins = |what: &str, begins: bool| {
+        assert_refused(&engine);
+        let before = known.replace(attempts(&engine));
+        assert_eq!(known.get() - before, u64::from(begins), "{what}");
+    };
+    (0..50).for_each(|_| assert_begins("nothing has changed", false));
+    engine.background.space.note_done(JobKind::Compact);
+    assert_begins("a merge has ended", true);
+    engine.background.space.note_done(JobKind::Scrub);
+    assert_begins("a scrub frees nothing", false);
+    let pin = engine.pins.pin(|| engine.journal.visible());
+    assert_begins("a snapshot was taken", false);
+    clock.sleep(PAUSE_MAX);
+    assert_begins("the pause is over", true);
+    drop(pin);
+    assert_begins("a snapshot was released", true);
+    disk.set_capacity(MIB + (8 << 10));
+    assert_begins("the device has more room", true);
+    let mut pause = PAUSE_MIN;
+    while pause < PAUSE_MAX {
+        clock.sleep(pause / 2);
+        assert_begins("half of a pause", false);
+        clock.sleep(pause / 2);
+        assert_begins("a pause", true);
+        pause *= 2;
+    }
+    (0..3).for_each(|_| {
+        clock.sleep(PAUSE_MAX);
+        assert_begins("the longest pause", true);
+    });
+    engine.set_background_paused(true);
+    clock.sleep(PAUSE_MAX);
+    assert_begins("the background is paused", false);
+    engine.set_background_paused(false);
+    engine.close().expect("closes");
+}
+
+#[test]
+fn a_refused_writer_waits_for_no_check() {
+    let (_, engine) = open(Env::real());
+    std::thread::scope(|scope| {
+        // As a check of the journal does.
+        let _check = engine.trims.hold();
+        let writer = scope.spawn(|| {
+            let put = |number: u32| engine.put(TableId::DEFAULT, &number.to_be_bytes(), &[7; 100], false);
+            let refused = (0..100_000).find_map(|number| put(number).err()).expect("the device becomes full");
+            assert_eq!(refused.kind(), Kind::Full, "{refused}");
+        });
+        until(|| writer.is_finished());
+    });
+    let before = attempts(&engine);
+    assert!(before > 0, "everything was flushed");
+    // The segments go: rows have room again.
+    until(|| engine.put(TableId::DEFAULT, b"key", &[7; 100], false).is_ok());
+    engine.close().expect("closes");
+}
