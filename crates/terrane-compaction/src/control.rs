@@ -4,6 +4,7 @@
 //! that no thread writes.
 
 mod elsewhere;
+mod written;
 
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -15,7 +16,7 @@ use terrane_base::sync::{Condvar, Mutex};
 use terrane_base::{CompactionFilter, Error, Kind, MergeOperator, Moment, Result, SeqNo, ValueTableId};
 
 use terrane_format::extent::Origin;
-use terrane_format::manifest::Place;
+use terrane_table::FreshExtents;
 
 use crate::job::{Work, with_work_fields};
 use elsewhere::AtomicElsewhere;
@@ -116,6 +117,8 @@ pub struct JobControl {
     value_numbers: OnceLock<Arc<AtomicU64>>,
     filtering: OnceLock<Filtering>,
     origin: OnceLock<Origin>,
+    /// The handles of what the job wrote and its engine has not installed.
+    fresh: OnceLock<FreshExtents>,
     moment: OnceLock<Moment>,
     elsewhere: AtomicElsewhere,
 }
@@ -167,6 +170,7 @@ impl JobControl {
             extractor: OnceLock::new(),
             filtering: OnceLock::new(),
             origin: OnceLock::new(),
+            fresh: OnceLock::new(),
             moment: OnceLock::new(),
             elsewhere: AtomicElsewhere::default(),
         }
@@ -206,23 +210,6 @@ impl JobControl {
     /// The filter that the job calls.
     pub(crate) fn filtering(&self) -> Option<&Filtering> {
         self.filtering.get()
-    }
-
-    /// Makes the extents that the job writes say where they come from. The job sets level and what they
-    /// replace.
-    pub fn write_as(&self, origin: Origin) {
-        debug_assert!(origin.replaced.is_empty(), "a job that begins has replaced nothing");
-        // As above.
-        let _ = self.origin.set(origin);
-    }
-
-    /// The origin that the extents of the job carry, if they are written to this place.
-    pub(crate) fn origin(&self, target: Place) -> Option<Origin> {
-        let level = match target {
-            Place::Level(level) => level,
-            Place::Run(_) | Place::Values => 0,
-        };
-        self.origin.get().map(|origin| Origin { level, ..origin.clone() })
     }
 
     /// Gives the job the counter of numbers for its value tables, which the overflow runs share.

@@ -33,7 +33,7 @@ use terrane_format::manifest::{Edit, EditOp};
 use terrane_journal::Journal;
 use terrane_levels::{Manifest, Pins};
 use terrane_storage::Store;
-use terrane_table::{Cache, RowCache};
+use terrane_table::{Cache, FreshExtents, RowCache};
 
 use crate::observe::events::{Events, Listener};
 use crate::observe::slow_log::SlowLog;
@@ -267,7 +267,8 @@ impl Shared {
         self.extent_jobs.new_control(&self.env)
     }
 
-    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes.
+    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes. And the cache
+    /// in which readers will look for what it writes.
     pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
         if let Some(extractor) = table.semantics.extractor() {
             control.filter_prefixes(extractor);
@@ -278,6 +279,9 @@ impl Shared {
             control.fold_with(operator.clone());
         }
         control.write_as(self.origin_of(table));
+        if self.options.experiments.warm_outputs {
+            control.keep_in(FreshExtents::new(self.store.clone(), self.cache.clone()));
+        }
     }
 
     /// The origin of extents of a table, for a job that begins now.

@@ -6,7 +6,8 @@
 //! index block and filter, then the blocks that overlap most of the cached ones, at most as many bytes as the
 //! inputs had; a block that replaces an established one is established at once. If less than half of the
 //! inputs was cached only those blocks are loaded, and none if it was less than a quarter: the blocks evicted
-//! for them would be missed as much, and loading them costs reads.
+//! for them would be missed as much, and loading them costs reads. Index blocks alone are no sign of readers:
+//! those of new extents are cached before any read ([`FreshExtents`](crate::FreshExtents)).
 //!
 //! Correctness does not depend on it: a block that is not loaded here is loaded by its first read.
 
@@ -41,8 +42,6 @@ pub struct CacheTransfer {
     bytes_left: u64,
     /// Number of data blocks of those inputs whose index block is cached.
     blocks_known: usize,
-    /// True if the index block of any input was cached.
-    has_index: bool,
 }
 
 impl CacheTransfer {
@@ -69,7 +68,6 @@ impl CacheTransfer {
 
     fn list(&mut self, extent: &Extent, cache: &Cache) {
         let Some(index) = extent.index.swip.load_owned(&swip::enter()) else { return };
-        self.has_index = true;
         let index = index.index();
         self.blocks_known += index.rows.len();
         for (row, slot) in index.rows.rows().zip(index.slots.iter()) {
@@ -88,7 +86,7 @@ impl CacheTransfer {
     /// Returns true if there is nothing to load.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        !self.has_index
+        self.blocks.is_empty()
     }
 
     /// Loads the blocks of `extent` that replace cached blocks; returns their number. Call it before readers

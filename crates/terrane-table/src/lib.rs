@@ -13,13 +13,15 @@
 //! * [`external`]: files of extents written without a database.
 //! * [`loser_tree`]: the least of many sources, for every merge.
 //! * [`ExtentWriter`]: builds extents. [`scanner`]: reads whole extents without the cache, for compaction.
-//!   [`verify`]: all checks of an extent. [`CacheTransfer`]: loads blocks of new extents into the cache.
+//!   [`verify`]: all checks of an extent. [`FreshExtents`]: keeps filters and index blocks of new extents in
+//!   the cache. [`CacheTransfer`]: loads their blocks.
 
 pub mod cache;
 mod cache_transfer;
 pub mod cursor;
 pub mod extent;
 pub mod external;
+mod fresh;
 pub mod heat;
 pub mod level_cursor;
 mod load_many;
@@ -43,6 +45,7 @@ pub use cache_transfer::CacheTransfer;
 pub use cursor::{CursorOptions, ExtentCursor};
 pub use extent::{Extent, Probe, RangeDeletes};
 pub use external::{ExternalFile, ExternalSummary, ExternalWriter};
+pub use fresh::FreshExtents;
 pub use heat::Heat;
 pub use level_cursor::{ExtentList, LevelCursor};
 pub use load_many::{BATCH_READS, Loaded, Need, load_many};

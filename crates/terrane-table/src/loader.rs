@@ -157,7 +157,8 @@ impl Loader<'_> {
         }
     }
 
-    fn finish(&self, part: &Part, bytes: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
+    /// Checks, decodes and publishes a part for which memory was reserved.
+    pub(crate) fn finish(&self, part: &Part, bytes: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
         let (extent, store) = (self.extent, &*self.extent.store);
         Ok(match part {
             Part::Filter => {

@@ -243,6 +243,18 @@ impl ExtentWriter {
     /// # Errors
     /// As [`Store::allocate`] and [`Store::write`]; then the writer is empty and the slots are freed.
     pub fn finish(&mut self, store: &dyn Store) -> Result<ExtentMeta> {
+        self.finish_showing(store, |_, _| {})
+    }
+
+    /// [`ExtentWriter::finish`] that shows the extent's description and bytes once they are written.
+    ///
+    /// # Errors
+    /// As [`ExtentWriter::finish`].
+    pub fn finish_showing(
+        &mut self,
+        store: &dyn Store,
+        show: impl FnOnce(&ExtentMeta, &[u8]),
+    ) -> Result<ExtentMeta> {
         let written = self.seal().and_then(|mut meta| {
             meta.id = store.allocate_for(meta.slots, self.bytes.len() as u64)?;
             if let Err(error) = store.write(meta.id, &self.bytes) {
@@ -251,6 +263,7 @@ impl ExtentWriter {
                 let _ = store.free(meta.id, meta.slots);
                 return Err(error);
             }
+            show(&meta, &self.bytes);
             Ok(meta)
         });
         self.reset();

@@ -34,7 +34,7 @@ options! {
     incremental_replacement: bool = true, "true, false", |_| true,
         "After flush and compaction, replace cached blocks of the inputs by the new blocks at once.";
     warm_outputs: bool = true, "true, false", |_| true,
-        "Load index blocks and filters that flush and compaction write before a read needs them, if index blocks are cached.";
+        "Keep index blocks and filters that flush and compaction write in the block cache, before a read needs them.";
     early_range_deletes: bool = true, "true, false", |_| true,
         "Merge range deletes early, before other levels, if they hide much more than the merge writes.";
     expiry_compaction: bool = true, "true, false", |_| true,

@@ -313,9 +313,7 @@ impl<'a> Output<'a> {
             self.cut_range(next);
         }
         self.note_replaced(behind);
-        self.control.spend(self.writer.estimated_bytes() as u64)?;
-        let meta = self.writer.finish(self.store)?;
-        debug_assert!(self.writer.is_empty(), "the next extent begins empty");
+        let meta = self.control.finish(&mut self.writer, self.store, self.spec.below.is_empty())?;
         work.bytes_written += u64::from(meta.bytes);
         self.push(Arc::new(meta))
     }
@@ -347,6 +345,8 @@ impl Drop for Output<'_> {
         if self.is_committed {
             return;
         }
+        // Before their slots can be others'.
+        drop(self.control.take_fresh());
         for meta in self.added.iter().filter(|meta| !self.relinked.contains(&meta.id)) {
             // The job's own error matters more. Slots that cannot be freed now are free after the next open,
             // because no manifest names them.

@@ -231,8 +231,7 @@ impl OpenTable {
     ) -> Result<Option<Arc<ExtentMeta>>> {
         let Some(writer) = self.writer.as_mut().filter(|writer| !writer.is_empty()) else { return Ok(None) };
         debug_assert!(writer.estimated_bytes() > 0, "a value table with a value has bytes");
-        control.spend(writer.estimated_bytes() as u64)?;
-        let meta = writer.finish(store)?;
+        let meta = control.finish(writer, store, true)?;
         work.bytes_written += u64::from(meta.bytes);
         work.value_bytes_written += u64::from(meta.bytes);
         debug_assert!(meta.value_table.is_some_and(|section| section.number == self.number), "its number");

@@ -140,7 +140,7 @@ impl Maintenance {
         // this edit.
         let seq = self.journal.visible();
         self.sync_journal_through(seq)?;
-        self.install(table, &result, vec![EditOp::Durable { seq }])?;
+        self.install(table, &result, Vec::new(), vec![EditOp::Durable { seq }])?;
         self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
         add(&self.counters.extents_dropped, chosen.len() as u64);
         let mut dropped = DroppedExtents { extents: chosen.len() as u64, ..DroppedExtents::default() };

@@ -1,5 +1,4 @@
-//! While there are reads, index blocks and filters that flush and compaction wrote are in the cache before
-//! the first read of them.
+//! Index blocks and filters that flush and compaction wrote are in the cache before the first read of them.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::support;
@@ -9,7 +8,7 @@ use terrane_base::TableId;
 use terrane_base::counters::read_counters;
 use terrane_base::options::{Experiments, Options};
 use terrane_device::MemDisk;
-use terrane_engine::{Engine, ReadMode};
+use terrane_engine::{Bounds, Engine, ReadMode};
 
 const KEYS: u64 = 3000;
 
@@ -58,10 +57,68 @@ fn loads_after_rewriting(warm_outputs: bool, is_read: bool) -> u64 {
 #[test]
 fn a_read_of_new_extents_loads_one_block_only() {
     assert_eq!(loads_after_rewriting(true, true), 1);
+    assert_eq!(loads_after_rewriting(true, false), 1);
 }
 
 #[test]
-fn without_it_or_without_readers_index_block_and_filter_come_with_the_first_read() {
+fn without_it_index_block_and_filter_come_with_the_first_read() {
     assert!(loads_after_rewriting(false, true) >= 3);
-    assert!(loads_after_rewriting(true, false) >= 3);
+    assert!(loads_after_rewriting(false, false) >= 3);
+}
+
+/// Reads of the store, and data blocks among them, for one get of each key.
+fn loads_of_all(engine: &Engine) -> (u64, u64) {
+    let table = engine.catalog().require("default").unwrap();
+    let before = read_counters();
+    for number in 0..KEYS {
+        let mut found = Vec::new();
+        assert!(engine.get(&table, &key(number), ReadMode::default(), &mut found).unwrap());
+    }
+    let done = read_counters() - before;
+    (done.blocks_missed, done.blocks_decoded)
+}
+
+/// Index blocks and filters that gets behind a load read from the store.
+fn parts_loaded_behind_a_load(warm_outputs: bool, is_compacted: bool) -> u64 {
+    let experiments = Experiments { warm_outputs, ..Experiments::default() };
+    let options = Options { row_cache: 0, experiments, ..small_options() };
+    let engine = open(MemDisk::new(), &options).unwrap();
+    write_all(&engine, 1);
+    let table = engine.catalog().require("default").unwrap();
+    if is_compacted {
+        engine.compact_range(&table, &Bounds::all()).unwrap();
+    }
+    assert_eq!(engine.stats().cache_misses, 0, "flush and compaction read nothing back");
+    let (missed, blocks) = loads_of_all(&engine);
+    assert!(blocks > 10, "{blocks} blocks hold the rows");
+    assert_eq!(loads_of_all(&engine), (0, 0));
+    engine.close().unwrap();
+    missed - blocks
+}
+
+#[test]
+fn behind_a_load_gets_load_data_blocks_only() {
+    for is_compacted in [false, true] {
+        assert_eq!(parts_loaded_behind_a_load(true, is_compacted), 0);
+        assert!(parts_loaded_behind_a_load(false, is_compacted) >= 2);
+    }
+}
+
+/// Filters and index blocks of about the whole cache, written beside nothing else.
+#[test]
+fn a_load_whose_filters_fill_the_cache_stays_below_the_ceiling() {
+    let options = Options { filter_bits_per_key: 30, ..small_options() };
+    let engine = open(MemDisk::new(), &options).unwrap();
+    let all = options.memory_bytes / 16 * 15;
+    let value = [7; 8];
+    for number in 0..600_000u64 {
+        engine.put(TableId::DEFAULT, &number.wrapping_mul(0x9e37_79b9).to_be_bytes(), &value, false).unwrap();
+    }
+    engine.flush().unwrap();
+    engine.wait_until_quiescent().unwrap();
+    let stats = engine.stats();
+    assert!(stats.memory_bytes_max <= all, "{} bytes of {all}", stats.memory_bytes_max);
+    assert!(stats.cache_bytes > options.memory_bytes / 8, "{} bytes are cached", stats.cache_bytes);
+    assert!(stats.cache_bytes < all / 4 * 3, "{} bytes are cached", stats.cache_bytes);
+    engine.close().unwrap();
 }

@@ -45,6 +45,7 @@ use crate::swip::{self, Epoch};
 pub(crate) use self::memory::ObjectRef;
 pub use self::object::ObjectKind;
 pub(crate) use self::object::{Charge, Index, Object, Payload, Rows, SwipSlot};
+pub(crate) use self::room::Ahead;
 
 /// With fewer bytes per shard, more shards would only make the queues short.
 const SHARD_BYTES_MIN: u64 = 1 << 20;

@@ -25,6 +25,39 @@ const SLACK_SHARE: u64 = 32;
 /// Bytes that a miss evicts in one turn beyond what it needs.
 pub(super) const MISS_STEP_BYTES: u64 = 128 << 10;
 
+/// The parts into which the limit is divided for [`Ahead::share`].
+const AHEAD_PARTS: u64 = 8;
+
+/// A part of an extent that is cached before any read of it, in the order of its worth: a read asks the
+/// filters of all levels, but the index block of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ahead {
+    Filter,
+    /// The index block of an extent above the last level.
+    Index,
+    /// Of one in the last level, which has most of them, or of a value table.
+    LastIndex,
+}
+
+impl Ahead {
+    fn kind(self) -> ObjectKind {
+        match self {
+            Ahead::Filter => ObjectKind::Filter,
+            Ahead::Index | Ahead::LastIndex => ObjectKind::Index,
+        }
+    }
+
+    /// The eighths of the limit that filters and index blocks may have together once this part is there: up
+    /// to half, all of them come; beyond that the index blocks that are worth least stay out first.
+    fn share(self) -> u64 {
+        match self {
+            Ahead::Filter => 6,
+            Ahead::Index => 5,
+            Ahead::LastIndex => 4,
+        }
+    }
+}
+
 /// Epoch steps of a shrink: memory is free two epochs after its eviction.
 pub(super) const COLLECT_TURNS: u32 = 3;
 
@@ -34,6 +67,15 @@ impl Cache {
     pub(crate) fn reserve(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
         let counters = &self.kinds[kind as usize];
         counters.misses.fetch_add(1, Ordering::Relaxed);
+        let charge = self.charge_evicting(kind, bytes);
+        if charge.is_none() {
+            counters.bypasses.fetch_add(1, Ordering::Relaxed);
+        }
+        charge
+    }
+
+    /// Takes memory for an object; evicts to make room.
+    fn charge_evicting(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
         let need = bytes as u64;
         for turn in 0..RESERVE_TURNS {
             if need > self.limit.load(Ordering::Relaxed) {
@@ -53,8 +95,17 @@ impl Cache {
                 spin(u32::MAX);
             }
         }
-        counters.bypasses.fetch_add(1, Ordering::Relaxed);
         None
+    }
+
+    /// Reserves `bytes` for a part that no read has asked for yet; evicts to make room. `None` if filters and
+    /// index blocks together would have more than their share of the limit, or no room can be made. No miss.
+    pub(crate) fn reserve_ahead(self: &Arc<Self>, part: Ahead, bytes: usize) -> Option<Charge> {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let most = limit / AHEAD_PARTS * part.share();
+        debug_assert!(most < limit || limit == 0, "data blocks keep a share of {limit} bytes, not of {most}");
+        let held = self.holds(ObjectKind::Filter) + self.holds(ObjectKind::Index) + bytes as u64;
+        (held <= most).then(|| self.charge_evicting(part.kind(), bytes)).flatten()
     }
 
     /// As [`Cache::reserve`], but without evicting anything.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test that fails says where")]
 
 mod cache_transfer;
+mod fresh;
 mod hostile;
 mod load_many;
 mod merge;

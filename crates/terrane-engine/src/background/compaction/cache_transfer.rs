@@ -1,6 +1,8 @@
-//! Incremental replacement, before the read view that shows the result of a job: what the job wrote has its
-//! index blocks and filters loaded, and takes the place of what was cached of its inputs
-//! ([`terrane_table::CacheTransfer`]).
+//! Incremental replacement, before the read view that shows the result of a job: what the job wrote takes the
+//! place of what was cached of its inputs ([`terrane_table::CacheTransfer`]).
+//!
+//! Its index blocks and filters are cached since it wrote them ([`terrane_table::FreshExtents`]). Those of a
+//! worker on another machine are loaded, if there are readers.
 //!
 //! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find
 //! the newest of them there. What is cached of these goes to all that the job wrote, earlier parts included.
@@ -23,14 +25,25 @@ use crate::table::Table;
 pub(crate) type Fresh = HashMap<ExtentId, Arc<Extent>>;
 
 impl Shared {
-    /// Makes handles for what a job wrote, and lets them take over what is cached of its inputs. Reads the
-    /// store, so no lock is held.
-    pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult) -> Fresh {
-        let extents = result.written().map(|meta| Extent::new(meta.clone(), self.store.clone()));
+    /// Handles for what a job wrote, those that were `kept` and others; lets them take over what is cached of
+    /// its inputs. Reads the store, so no lock is held.
+    pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult, kept: Vec<Arc<Extent>>) -> Fresh {
+        let mut kept: Fresh = kept.into_iter().map(|extent| (extent.meta.id, extent)).collect();
+        let mut from_elsewhere = Vec::new();
+        let extents = result.written().map(|meta| {
+            // A worker elsewhere may have written into slots that an attempt here had before.
+            let own = kept.remove(&meta.id).filter(|own| own.meta == *meta);
+            own.unwrap_or_else(|| {
+                let extent = Extent::new(meta.clone(), self.store.clone());
+                from_elsewhere.push(extent.clone());
+                extent
+            })
+        });
         let extents: Vec<_> = extents.collect();
+        debug_assert!(kept.is_empty(), "extents that the job wrote are not in its result: {kept:?}");
         // A block that cannot be read is reported to the reader that asks for it.
         if self.options.experiments.warm_outputs {
-            let _ = self.warm_outputs(&extents);
+            let _ = self.warm_outputs(&from_elsewhere);
         }
         if self.options.experiments.incremental_replacement {
             let _ = self.replace_cached(&table.pinned().tree, result, &extents);
@@ -42,9 +55,9 @@ impl Shared {
     }
 
     /// Index blocks and filters only: every read of an extent needs them, and the first reader would wait for
-    /// both. Without any cached index block there are no readers: a load pays nothing.
+    /// both. Without any cached data block there are no readers: a load pays nothing.
     fn warm_outputs(&self, extents: &[Arc<Extent>]) -> Result<()> {
-        if self.cache.holds(ObjectKind::Index) == 0 {
+        if self.cache.holds(ObjectKind::Data) == 0 {
             return Ok(());
         }
         extents.iter().try_for_each(|extent| extent.warm(&self.cache))

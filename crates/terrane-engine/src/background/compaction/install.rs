@@ -23,16 +23,22 @@ use crate::table::stopped::Left;
 const CHECKED_EXTENTS: u64 = 1024;
 
 impl Maintenance {
-    /// Makes a job's result part of the table: `more` goes into the same edit. Of memory nothing leaves.
+    /// Makes a job's result part of the table: `more` goes into the same edit; `kept` are the handles of what
+    /// the job wrote here. Of memory nothing leaves.
     ///
     /// # Errors
     /// As [`Maintenance::install_and_leave`].
-    pub(crate) fn install(&self, table: &Table, result: &JobResult, more: Vec<EditOp>) -> Result<()> {
-        self.install_and_leave(table, result, more, &Leaves::Nothing)
+    pub(crate) fn install(
+        &self,
+        table: &Table,
+        result: &JobResult,
+        kept: Vec<Arc<Extent>>,
+        more: Vec<EditOp>,
+    ) -> Result<()> {
+        self.install_and_leave(table, result, kept, more, &Leaves::Nothing)
     }
 
-    /// Makes a job's result part of the table: `more` goes into the same edit, what `leaves` memory goes from
-    /// the same read view.
+    /// As [`Maintenance::install`]; what `leaves` memory goes from the same read view.
     ///
     /// # Errors
     /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those
@@ -43,6 +49,7 @@ impl Maintenance {
         &self,
         table: &Table,
         result: &JobResult,
+        kept: Vec<Arc<Extent>>,
         more: Vec<EditOp>,
         leaves: &Leaves<'_>,
     ) -> Result<()> {
@@ -50,7 +57,7 @@ impl Maintenance {
         verify!(result.check());
         let mut ops = result.edit_ops();
         ops.extend(more);
-        let fresh = self.prepare_extents(table, result);
+        let fresh = self.prepare_extents(table, result, kept);
         // A drop waits until edit and read view agree again, or the edit finds the table dropped.
         let installing = table.installing.lock();
         let refused = if table.is_dropped() {

@@ -215,9 +215,9 @@ impl CompactionJob<'_> {
     fn merge(&self, spec: &JobSpec) -> Result<Work> {
         let Self { engine, table, control, .. } = *self;
         let sinking = engine.write_control().begin_sinking(table, spec, control);
-        let mut publish = |part: JobResult| engine.install(table, &part, Vec::new());
+        let mut publish = |part: JobResult| engine.install(table, &part, control.take_fresh(), Vec::new());
         let result = engine.background.compactor.run_in_parts(spec, control, &mut publish)?;
-        engine.install(table, &result, Vec::new())?;
+        engine.install(table, &result, control.take_fresh(), Vec::new())?;
         if let Some(sinking) = sinking {
             sinking.end(table, engine.env.clock.now());
         }

@@ -82,7 +82,7 @@ impl FlushJob<'_> {
         add(&engine.counters.overflow_runs_written, 1);
         engine.count_flushed(table, result.work.bytes_written);
         engine.count_work(&result.work);
-        engine.finish_flush(table, generation, &cursor, &result, durable)?;
+        engine.finish_flush(table, (generation, &cursor), &result, control.take_fresh(), durable)?;
         dump.end(&result.added);
         Ok(())
     }
@@ -102,8 +102,10 @@ impl FlushJob<'_> {
                 return self.as_run(generation);
             };
             let step = engine.background.flusher.flush_step(&spec, &mut cursor, &start, control);
-            let installed =
-                step.and_then(|step| engine.install_step(table, generation, &cursor, step, durable.take()));
+            let installed = step.and_then(|step| {
+                let from = (generation, &cursor);
+                engine.install_step(table, from, step, control.take_fresh(), durable.take())
+            });
             let installed = installed.map_err(|error| engine.blamed(Some(table.id), error));
             engine.background.scheduler.release(claim);
             match installed {

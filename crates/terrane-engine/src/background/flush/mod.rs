@@ -21,6 +21,7 @@ use terrane_compaction::{ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Tar
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
 use terrane_memtable::GlobalIndex;
+use terrane_table::Extent;
 
 use crate::background::job::Job;
 use crate::background::maintenance::Maintenance;
@@ -179,13 +180,14 @@ impl Maintenance {
         Ok(claimed)
     }
 
-    /// Makes a step's result part of the table. Returns where the next step begins and what this one took.
+    /// Makes the result of a step part of the table; `kept` are its extents. Returns where the next step
+    /// begins and what this one took.
     fn install_step(
         &self,
         table: &Table,
-        generation: &Arc<GlobalIndex>,
-        cursor: &Completeness,
+        from: (&Arc<GlobalIndex>, &Completeness),
         step: JobResult,
+        kept: Vec<Arc<Extent>>,
         durable: Option<EditOp>,
     ) -> Result<Option<(Vec<u8>, u64)>> {
         add(&self.counters.flush_steps, 1);
@@ -194,10 +196,10 @@ impl Maintenance {
         add(&self.counters.bytes_reused, step.work.bytes_relinked + step.work.bytes_copied);
         match &step.next {
             Some(next) => {
-                self.install(table, &step, Vec::from_iter(durable))?;
+                self.install(table, &step, kept, Vec::from_iter(durable))?;
                 Ok(Some((next.clone(), step.work.bytes_written)))
             }
-            None => self.finish_flush(table, generation, cursor, &step, durable).map(|()| None),
+            None => self.finish_flush(table, from, &step, kept, durable).map(|()| None),
         }
     }
 
@@ -205,9 +207,9 @@ impl Maintenance {
     fn finish_flush(
         &self,
         table: &Table,
-        generation: &Arc<GlobalIndex>,
-        cursor: &Completeness,
+        (generation, cursor): (&Arc<GlobalIndex>, &Completeness),
         result: &JobResult,
+        kept: Vec<Arc<Extent>>,
         durable: Option<EditOp>,
     ) -> Result<()> {
         // A comparator that failed has the cursor end anywhere, and says so itself.
@@ -218,7 +220,7 @@ impl Maintenance {
         debug_assert!(flushed <= generation.last_seq(), "what is newer than {flushed} is in memory");
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
-        self.install_and_leave(table, result, ops, &Leaves::Flushed(generation))?;
+        self.install_and_leave(table, result, kept, ops, &Leaves::Flushed(generation))?;
         table.set_flushed_seq(flushed);
         Ok(())
     }
