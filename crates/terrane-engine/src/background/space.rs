@@ -243,7 +243,7 @@ impl Maintenance {
     pub(crate) fn step_of_space(&self, is_flushed: bool) {
         let phase = {
             let mut state = self.background.space.state.lock();
-            std::mem::replace(&mut state.under_way, Some(Phase::AtWork))
+            state.under_way.replace(Phase::AtWork)
         };
         assert!(!matches!(phase, None | Some(Phase::AtWork)), "one job at a time takes a step that is due");
         let mut step = StepOfSpace { engine: self, next: None, outcome: Outcome::Failed };
