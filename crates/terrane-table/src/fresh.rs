@@ -18,8 +18,8 @@ use crate::cache::{Ahead, Cache, memory};
 use crate::extent::Extent;
 use crate::loader::{Loader, Part, copy_of};
 
-/// Handles of extents that a job has written and its engine has not installed yet, with filter and index block
-/// in the cache.
+/// Handles of extents that a job has written and its engine has not installed yet, with filter and index
+/// block in the cache.
 #[derive(Debug)]
 pub struct FreshExtents {
     cache: Arc<Cache>,
