@@ -47,7 +47,7 @@ use crate::table::settings::TABLE_NOTE;
 pub(crate) use extent_jobs::ExtentJobs;
 pub(crate) use files::Files;
 pub(crate) use opening::Opening;
-pub(crate) use trims::Trims;
+pub(crate) use trims::{Trimming, Trims};
 
 /// Looks until a recount must agree.
 const RECOUNTS: u32 = 100_000;

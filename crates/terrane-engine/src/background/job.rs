@@ -123,12 +123,12 @@ impl Maintenance {
     }
 
     /// The job that gives segments back, if there are such, no worker does it, and it does not wait to be
-    /// tried again. While a check or a copy reads them no worker begins it: it would wait there, and other
-    /// jobs for it.
+    /// tried again. While a check reads them no worker begins it, in vain; nor while a flush trims: it would
+    /// wait there.
     pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
         let is_held = schedule.is_running_anywhere(JobKind::Trim)
             || schedule.failures.holds((JobKind::Trim, None))
-            || schedule.decides && self.trims.is_held();
+            || schedule.decides && (self.trims.is_checked() || self.trims.is_trimming());
         (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 

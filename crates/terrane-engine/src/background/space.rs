@@ -6,12 +6,12 @@
 //! 1. *Asked for*, by a writer that was refused.
 //! 2. *Flushing* what was committed until then. If that fails the attempt has failed.
 //! 3. The active segment is sealed, unless it is short; *flushing* what was committed meanwhile.
-//! 4. The journal is trimmed, unless a check or a copy holds the segments, and free slots and spare files are
-//!    given back to the device.
+//! 4. The journal is trimmed, unless a check has the segments, and free slots and spare files are given back
+//!    to the device.
 //!
-//! Behind an attempt no new one begins until something has changed that may free space ([`Seen`]), or a pause
-//! is over that doubles with each attempt for no other reason. Writers that are refused meanwhile have the
-//! outcome of the last attempt at once.
+//! Behind an attempt no new one begins until something has changed that may free space ([`SpaceSeen`]), or a
+//! pause is over that doubles with each attempt for no other reason. Writers that are refused meanwhile have
+//! the outcome of the last attempt at once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -88,7 +88,7 @@ pub(crate) enum Outcome {
 struct Ended {
     outcome: Outcome,
     at: Duration,
-    seen: Seen,
+    seen: SpaceSeen,
 }
 
 /// The answer to a refused writer.
@@ -101,10 +101,11 @@ pub(crate) enum Answer {
 
 /// State whose change tells that space may be free now.
 #[derive(Clone, Debug)]
-struct Seen {
+struct SpaceSeen {
     /// Jobs that had ended.
     freeing: u64,
-    /// The segment of the last commit. Those that it gets behind an attempt are not worth another one.
+    /// The segment of the last commit: a newer one has records that were not flushed, and the next attempt
+    /// trims the ones before it.
     newest_segment: Option<SegmentId>,
     /// Snapshots, and the oldest of them.
     pins: u64,
@@ -119,10 +120,10 @@ struct Seen {
     waits_for_trim: bool,
 }
 
-impl Seen {
+impl SpaceSeen {
     /// Returns true if there may be space now, as `self` says, that there was not `before`. Both are looks
     /// without a lock: one that saw too little begins no attempt, and the next refused writer looks again.
-    fn may_have_freed_since(&self, before: &Seen) -> bool {
+    fn may_have_freed_since(&self, before: &SpaceSeen) -> bool {
         self.freeing > before.freeing
             || self.newest_segment > before.newest_segment
             || self.pins < before.pins
@@ -160,7 +161,7 @@ impl SpaceAttempts {
 
 impl Maintenance {
     /// For a writer that the device has refused: has an attempt begun, unless one is under way or nothing has
-    /// changed since the last one. For a batch that only `removes` keys, another attempt is of use only if
+    /// changed since the last one. For a batch that only `removes` keys, another attempt is of use as soon as
     /// something was committed since.
     pub(crate) fn ask_for_space(&self, removes: bool) -> Answer {
         debug_assert!(!self.options.read_only, "a reader admits no batch");
@@ -176,7 +177,9 @@ impl Maintenance {
                 Outcome::Trimmed(seq) => Some(seq),
                 Outcome::Failed | Outcome::Flushed => None,
             };
-            if removes && trimmed.is_some_and(|trimmed| trimmed >= visible) {
+            let is_all_flushed = trimmed.is_some_and(|trimmed| trimmed >= visible);
+            // What a merge has freed since lies in the files of extents until an attempt gives it back.
+            if removes && is_all_flushed && !seen.may_have_freed_since(&last.seen) {
                 return Answer::Unchanged(last.outcome);
             }
             let has_more = removes && trimmed.is_some();
@@ -232,6 +235,10 @@ impl Maintenance {
         let Some(Flushing { tables, upto, seen, .. }) = flushing else {
             return Some(Job::GiveSpaceBack { is_flushed: false });
         };
+        if seen > schedule.newest_piece() {
+            // A copy from before the flush was asked for. Who has it looks again.
+            return None;
+        }
         match self.is_flush_done(schedule, &tables, upto, seen) {
             Ok(false) => None,
             done => Some(Job::GiveSpaceBack { is_flushed: done.is_ok() }),
@@ -243,9 +250,11 @@ impl Maintenance {
     pub(crate) fn step_of_space(&self, is_flushed: bool) {
         let phase = {
             let mut state = self.background.space.state.lock();
+            // Before anything changes: writers would wait for ever for a step that nothing takes.
+            let is_due = matches!(state.under_way, Some(Phase::Asked | Phase::Flushing(_)));
+            assert!(is_due, "one job at a time takes a step that is due");
             state.under_way.replace(Phase::AtWork)
         };
-        assert!(!matches!(phase, None | Some(Phase::AtWork)), "one job at a time takes a step that is due");
         let mut step = StepOfSpace { engine: self, next: None, outcome: Outcome::Failed };
         match phase {
             Some(Phase::Asked) => step.next = Some(self.flush_for_space(false)),
@@ -283,11 +292,11 @@ impl Maintenance {
     }
 
     /// The present state of what may free space.
-    fn space_seen(&self) -> Seen {
+    fn space_seen(&self) -> SpaceSeen {
         // Extents that readers have let go of are free once no epoch is left that began before.
         self.collect_epochs();
         let (usage, segments) = (self.store.usage(), self.journal.segments());
-        Seen {
+        SpaceSeen {
             freeing: self.background.space.freeing.load(Ordering::Relaxed),
             newest_segment: segments.iter().rfind(|one| one.state != SegmentState::Unused).map(|one| one.id),
             pins: self.pins.count(),
@@ -295,7 +304,7 @@ impl Maintenance {
             taken_bytes: usage.live_bytes,
             idle_bytes: usage.free_bytes,
             device_free: self.disk().free_bytes(self.dir()).unwrap_or_default(),
-            waits_for_trim: self.is_trim_due() && self.trims.is_held(),
+            waits_for_trim: self.trims.is_checked() && self.is_trim_due(),
         }
     }
 }

@@ -136,7 +136,7 @@ impl Shared {
     /// Verifies the segments that accept no further records.
     fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
         // A segment that is trimmed meanwhile would look lost.
-        let _no_trim = self.trims.hold();
+        let _no_trim = self.trims.hold_for_check();
         let state = self.manifest.state();
         let end = self.first_that_grows();
         let listed: Vec<_> = state.segments.range(..end).map(|(_, segment)| listed(segment)).collect();
@@ -184,7 +184,7 @@ impl Shared {
 
     /// Verifies the segments that are history.
     fn check_history(&self, report: &mut CheckReport) -> Result<()> {
-        let _no_trim = self.trims.hold();
+        let _no_trim = self.trims.hold_for_check();
         let state = self.manifest.state();
         let dir = self.dir().join(JOURNAL);
         for segment in state.history.values() {

@@ -5,8 +5,9 @@
 //! 1. has an attempt to give space back begun, unless one is under way, or the last one has freed nothing and
 //!    nothing has changed since ([`crate::background::space`]). Everything is flushed by it and the journal
 //!    trimmed, on threads of the background,
-//! 2. waits for it, and writes again. A writer that waits for a limited time only is refused, and may find
-//!    the attempt ended when it comes again,
+//! 2. waits for it, and writes again; at once where it asks for none, because another writer's may have ended
+//!    since it was refused. A writer that waits for a limited time only is refused, and may find the attempt
+//!    ended when it comes again,
 //! 3. may take of the room for flushes where the attempt has freed too little, if its batch only removes
 //!    keys: a user of a full device makes room by that.
 //!
@@ -27,7 +28,7 @@ impl WritePath {
     /// # Errors
     /// Those of `write`; `full` if no room can be made.
     #[cold]
-    pub(super) fn behind_attempt<T>(
+    pub(crate) fn behind_attempt<T>(
         &self,
         batch: &Batch,
         is_bounded: bool,
@@ -37,17 +38,18 @@ impl WritePath {
         debug_assert!(full.lacks_space(), "{full}");
         let removes = removes_only(batch);
         let may_use_kept = removes && !(is_bounded && terrane_base::planted!(KeepRoomFromDeadlines));
-        let (outcome, refused) = match self.ask_for_space(removes) {
-            Answer::Unchanged(outcome) => (outcome, full),
+        let outcome = match self.ask_for_space(removes) {
+            Answer::Unchanged(outcome) => outcome,
             Answer::UnderWay(_) if is_bounded => return Err(full),
-            Answer::UnderWay(number) => match self.wait_for_space(number) {
-                // The kept room is for the flush that has failed: nothing else may take of it.
-                Outcome::Failed => return Err(full),
-                outcome => match write() {
-                    Err(error) if error.lacks_space() => (outcome, error),
-                    done => return done,
-                },
-            },
+            Answer::UnderWay(number) => self.wait_for_space(number),
+        };
+        if outcome == Outcome::Failed {
+            // The kept room is for the flush that has failed: nothing else may take of it.
+            return Err(full);
+        }
+        let refused = match write() {
+            Err(error) if error.lacks_space() => error,
+            done => return done,
         };
         match outcome {
             Outcome::Trimmed(flushed) if may_use_kept => {

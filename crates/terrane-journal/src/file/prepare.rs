@@ -167,10 +167,13 @@ impl Shared {
             state.next_segment += 1;
             id
         });
-        let region = self.map(&*file, bytes as usize, is_reused).inspect_err(|_| match is_reused {
-            // Its old blocks may be what cannot be read; the next attempt makes a new file.
-            true => drop(self.disk.remove(&self.path(number))),
-            false => self.state.lock().spares.push((number, bytes)),
+        let region = self.map(&*file, bytes as usize, is_reused).inspect_err(|_| {
+            self.give_room_back(room);
+            if is_reused {
+                // Its old blocks may be what cannot be read; the next attempt makes a new file.
+                return drop(self.disk.remove(&self.path(number)));
+            }
+            self.state.lock().spares.push((number, bytes));
         })?;
         assert!(region.len() as u64 == bytes, "the mapping of file {number} has {} bytes", region.len());
         let info =

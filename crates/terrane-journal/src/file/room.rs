@@ -41,27 +41,39 @@ impl KeptRoom {
         }
     }
 
-    /// Takes of it for one segment, if that is allowed; returns the number before, for
-    /// [`Self::give_back`].
-    fn take(&mut self) -> Option<Option<SeqNo>> {
+    /// Takes of it for one segment, if that is allowed.
+    fn take(&mut self) -> Option<Taken> {
         debug_assert!(self.taken.is_none_or(|taken| taken <= self.flushed), "{self:?}");
         let is_free = self.users > 0 && self.taken != Some(self.flushed);
-        is_free.then(|| self.taken.replace(self.flushed))
+        is_free.then(|| Taken { number: self.flushed, before: self.taken.replace(self.flushed) })
     }
 
-    fn give_back(&mut self, before: Option<SeqNo>) {
-        debug_assert!(self.taken.is_some(), "only what was taken is given back");
-        self.taken = before;
+    fn give_back(&mut self, taken: Taken) {
+        debug_assert!(self.taken >= Some(taken.number), "only what was taken is given back");
+        // What a segment has taken behind a later flush stays taken.
+        if self.taken == Some(taken.number) {
+            self.taken = taken.before;
+        }
     }
 }
 
+/// A part of the kept space that a segment takes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Taken {
+    /// Everything up to this number was flushed then.
+    number: SeqNo,
+    /// The number of the segment that took of it before.
+    before: Option<SeqNo>,
+}
+
 /// The space that a segment takes which is to be made.
+#[derive(Clone, Copy)]
 #[must_use]
 pub(super) enum Room {
     /// Space that no flush needs.
     Free,
-    /// A part of the kept space, with the number of the segment before.
-    Kept(Option<SeqNo>),
+    /// A part of the kept space.
+    Kept(Taken),
 }
 
 impl Shared {
@@ -109,9 +121,9 @@ impl Shared {
             return Ok(Room::Free);
         }
         if bytes <= self.shortest()
-            && let Some(before) = self.state.lock().kept_room.take()
+            && let Some(taken) = self.state.lock().kept_room.take()
         {
-            return Ok(Room::Kept(before));
+            return Ok(Room::Kept(taken));
         }
         let dir = self.dir.display();
         let error = Error::new(
@@ -126,8 +138,8 @@ impl Shared {
 
     /// The segment was not made.
     pub(super) fn give_room_back(&self, room: Room) {
-        if let Room::Kept(before) = room {
-            self.state.lock().kept_room.give_back(before);
+        if let Room::Kept(taken) = room {
+            self.state.lock().kept_room.give_back(taken);
         }
     }
 }

@@ -8,8 +8,8 @@ use std::sync::Arc;
 
 use crate::common::{DIR, Manifest, open, put, replay_rows, settings};
 use terrane_base::env::Env;
-use terrane_base::{Kind, Result};
-use terrane_device::{Disk, MemDisk};
+use terrane_base::{Kind, Result, SeqNo};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
 };
@@ -159,4 +159,21 @@ fn the_room_that_is_left_has_what_a_flush_takes_beside_the_records() {
     assert!(error.lacks_space(), "{error}");
     let (used, free) = (memory.used_bytes(), disk.free_bytes(Path::new(DIR)).unwrap());
     assert!(used >= 64 * KIB && free >= used + 400 * KIB, "{used} bytes of segments, {free} are free");
+}
+
+#[test]
+fn a_segment_that_cannot_be_mapped_leaves_the_kept_room_to_the_next_one() {
+    let memory = MemDisk::new();
+    memory.set_capacity(1024 * KIB);
+    let faulty = FaultyDisk::new(Arc::new(memory));
+    let disk: Arc<dyn Disk> = Arc::new(faulty.clone());
+    let rule = JournalSettings { leaves_room: true, ..settings(1024 * KIB) };
+    let (journal, _) = open(&disk, &Arc::default(), &rule).unwrap();
+    let commit = || journal.commit(&put(b"key", &[7; 2000]), false, &mut |_| {}).map(drop);
+    let full = (0..1000).find_map(|_| commit().err()).expect("it takes more than the device has");
+    assert_eq!(full.kind(), Kind::Full);
+    faulty.fail(Fault::new(Call::Map, Failure::Broken));
+    journal.use_kept_room(Some(SeqNo(1)));
+    assert_eq!(commit().unwrap_err().kind(), Kind::Io);
+    commit().unwrap();
 }

@@ -1,12 +1,12 @@
 //! Giving journal segments back once every record in them is in the levels.
 
 use terrane_base::options::JournalMode;
-use terrane_base::sync::MutexGuard;
 use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_format::manifest::EditOp;
 
 use crate::background::maintenance::Maintenance;
 use crate::observe::stats::add;
+use crate::shared::Trimming;
 use crate::table::flushed::flushed_up_to;
 use crate::table::stopped::Left;
 
@@ -84,24 +84,25 @@ impl Maintenance {
 
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
     pub(crate) fn trim_segments(&self) -> Result<()> {
-        let held = self.trims.hold();
+        let held = self.trims.hold_for_trim();
         self.trim_held(&held)
     }
 
     /// As [`Self::trim_segments`], for jobs, which writers wait for: returns false, and trims nothing, while
-    /// a check, a copy or an ingest has the segments. It is due then as before.
+    /// a check has the segments. It is due then as before. A copy or an ingest has them for a moment only: the
+    /// job waits for it, as for another trim, because refused writers have no other.
     pub(crate) fn trim_unless_held(&self) -> Result<bool> {
         let held = if terrane_base::planted!(TrimWaitsForCheck) {
-            Some(self.trims.hold())
+            Some(self.trims.hold_for_trim())
         } else {
-            self.trims.try_hold()
+            self.trims.hold_for_trim_unless_checked()
         };
         let Some(held) = held else { return Ok(false) };
-        debug_assert!(self.trims.is_held(), "a copy would begin while segments go");
+        debug_assert!(self.trims.is_trimming(), "a worker would begin another trim, and wait");
         self.trim_held(&held).map(|()| true)
     }
 
-    fn trim_held(&self, _one_at_a_time: &MutexGuard<'_, ()>) -> Result<()> {
+    fn trim_held(&self, _one_at_a_time: &Trimming<'_>) -> Result<()> {
         // The edit speaks of every table: none may be made or dropped meanwhile.
         let _no_drop = self.catalog.change();
         let found = self.trimmable();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
 use terrane_base::options::Options;
-use terrane_base::{Kind, TableId};
+use terrane_base::{Batch, Kind, Result, TableId};
 use terrane_device::MemDisk;
 
 use super::*;
@@ -111,7 +111,7 @@ fn a_refused_writer_waits_for_no_check() {
     let (_, engine) = open(Env::real());
     std::thread::scope(|scope| {
         // As a check of the journal does.
-        let _check = engine.trims.hold();
+        let _check = engine.trims.hold_for_check();
         let writer = scope.spawn(|| {
             let put = |number: u32| engine.put(TableId::DEFAULT, &number.to_be_bytes(), &[7; 100], false);
             let refused = (0..100_000).find_map(|number| put(number).err()).expect("the device becomes full");
@@ -123,5 +123,76 @@ fn a_refused_writer_waits_for_no_check() {
     assert!(before > 0, "everything was flushed");
     // The segments go: rows have room again.
     until(|| engine.put(TableId::DEFAULT, b"key", &[7; 100], false).is_ok());
+    engine.close().expect("closes");
+}
+
+#[test]
+fn the_last_step_of_an_attempt_waits_for_a_copy_and_trims_behind_it() {
+    let (_, engine) = open(Env::real());
+    std::thread::scope(|scope| {
+        // As a checkpoint does, for a moment.
+        let moment = engine.trims.hold();
+        assert!(!engine.trims.is_checked(), "only a check keeps attempts from trimming");
+        let step = scope.spawn(|| engine.end_space(SeqNo(0)));
+        until(|| engine.trims.is_trimming() || step.is_finished());
+        drop(moment);
+        assert_eq!(step.join().expect("it ends"), Outcome::Trimmed(SeqNo(0)));
+    });
+    engine.close().expect("closes");
+}
+
+/// Has the device refuse a batch until no attempt begins for it any more.
+fn refuse_until_unchanged(engine: &Engine) {
+    for _ in 0..10 {
+        let before = attempts(engine);
+        assert_refused(engine);
+        if attempts(engine) == before {
+            return;
+        }
+    }
+    panic!("each refused writer has another attempt");
+}
+
+/// An engine on one thread, behind attempts that have ended.
+fn open_behind_attempts() -> Arc<Engine> {
+    let clock = Arc::new(SleepClock::default());
+    let spawn = Arc::new(SteppedSpawn::new(clock.clone()));
+    let (_, engine) = open(Env { clock, spawn, ..Env::real() });
+    engine.put(TableId::DEFAULT, b"other", b"value", false).expect("fits");
+    refuse_until_unchanged(&engine);
+    engine
+}
+
+#[test]
+fn a_writer_that_was_refused_before_the_last_attempt_ended_writes_again() {
+    let engine = open_behind_attempts();
+    let full = || {
+        let refused = engine.put(TableId::DEFAULT, b"key", &[7; 600 << 10], false);
+        refused.expect_err("the device has no room")
+    };
+    let mut batch = Batch::new();
+    batch.put(TableId::DEFAULT, b"key", b"value").expect("within the limits");
+    for is_bounded in [false, true] {
+        let error = full();
+        let before = attempts(&engine);
+        // The room is there since the writer was refused.
+        let written: Result<u32> = engine.behind_attempt(&batch, is_bounded, error, &|| Ok(7));
+        assert_eq!(written.expect("there is room"), 7);
+        assert_eq!(attempts(&engine), before, "nothing has changed since the last attempt");
+    }
+    engine.close().expect("closes");
+}
+
+#[test]
+fn a_batch_of_deletes_has_an_attempt_begun_behind_a_merge() {
+    let engine = open_behind_attempts();
+    let is_trimmed = |answer| matches!(answer, Answer::Unchanged(Outcome::Trimmed(_)));
+    assert!(is_trimmed(engine.ask_for_space(true)), "nothing was committed since");
+    engine.background.space.note_done(JobKind::Compact);
+    let Answer::UnderWay(number) = engine.ask_for_space(true) else {
+        panic!("what the merge has freed is not given back");
+    };
+    assert!(matches!(engine.wait_for_space(number), Outcome::Trimmed(_)));
+    assert!(is_trimmed(engine.ask_for_space(true)), "one attempt gives it back");
     engine.close().expect("closes");
 }
