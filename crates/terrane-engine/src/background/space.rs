@@ -236,7 +236,7 @@ impl Maintenance {
             return Some(Job::GiveSpaceBack { is_flushed: false });
         };
         if seen > schedule.newest_piece() {
-            // A copy from before the flush was asked for. Who has it looks again.
+            // A copy from before the flush was asked for. A caller that has one looks again.
             return None;
         }
         match self.is_flush_done(schedule, &tables, upto, seen) {

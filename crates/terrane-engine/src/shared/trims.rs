@@ -1,5 +1,5 @@
-//! State that a trim of the journal shares with copies, ingests and checks: the right to change which segments
-//! there are, and the marks of ingests whose edit failed, which go with the segments that have them.
+//! State that a trim of the journal shares with copies, ingests and checks: the right to change which
+//! segments there are, and the marks of ingests whose edit failed, which go with the segments that have them.
 //!
 //! A copy and an ingest hold it for a moment, so a trim waits for them. A check reads all segments meanwhile:
 //! jobs do not wait for one.
@@ -40,7 +40,7 @@ pub(crate) struct Checking<'t> {
 struct Counted<'t>(&'t AtomicU64);
 
 impl Counted<'_> {
-    // Relaxed, here and where it is read: the locks exclude, and who looks at a count may look again.
+    // Relaxed, here and where it is read: the locks exclude, and a worker that looks at a count looks again.
     fn in_(count: &AtomicU64) -> Counted<'_> {
         count.fetch_add(1, Ordering::Relaxed);
         Counted(count)
@@ -80,7 +80,8 @@ impl Trims {
         Checking { _no_trim: self.checking.lock(), _counted: counted }
     }
 
-    /// Waits until nothing else has the segments.
+    /// Waits until nothing else has the segments. For a close, beside which no job runs: these would wait for
+    /// a check behind it.
     pub(crate) fn hold_for_trim(&self) -> Trimming<'_> {
         let counted = Counted::in_(&self.trims);
         debug_assert!(self.is_trimming(), "a trim that waits is seen as well");

@@ -89,8 +89,8 @@ impl Maintenance {
     }
 
     /// As [`Self::trim_segments`], for jobs, which writers wait for: returns false, and trims nothing, while
-    /// a check has the segments. It is due then as before. A copy or an ingest has them for a moment only: the
-    /// job waits for it, as for another trim, because refused writers have no other.
+    /// a check has the segments. It is due then as before. A copy or an ingest has them for a moment only:
+    /// the job waits for it, as for another trim, because refused writers have no other.
     pub(crate) fn trim_unless_held(&self) -> Result<bool> {
         let held = if terrane_base::planted!(TrimWaitsForCheck) {
             Some(self.trims.hold_for_trim())
