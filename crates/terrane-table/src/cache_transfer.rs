@@ -6,8 +6,9 @@
 //! index block and filter, then the blocks that overlap most of the cached ones, at most as many bytes as the
 //! inputs had; a block that replaces an established one is established at once. If less than half of the
 //! inputs was cached only those blocks are loaded, and none if it was less than a quarter: the blocks evicted
-//! for them would be missed as much, and loading them costs reads. Index blocks alone are no sign of readers:
-//! those of new extents are cached before any read ([`FreshExtents`](crate::FreshExtents)).
+//! for them would be missed as much, and loading them costs reads. An input without a cached block does not
+//! count there, even if its index block is cached: those of new extents are before any read
+//! ([`FreshExtents`](crate::FreshExtents)).
 //!
 //! Correctness does not depend on it: a block that is not loaded here is loaded by its first read.
 
@@ -40,7 +41,7 @@ pub struct CacheTransfer {
     reach: Vec<Vec<u8>>,
     /// Bytes of blocks that may still be loaded.
     bytes_left: u64,
-    /// Number of data blocks of those inputs whose index block is cached.
+    /// Number of data blocks of those inputs that have a cached one.
     blocks_known: usize,
 }
 
@@ -69,7 +70,7 @@ impl CacheTransfer {
     fn list(&mut self, extent: &Extent, cache: &Cache) {
         let Some(index) = extent.index.swip.load_owned(&swip::enter()) else { return };
         let index = index.index();
-        self.blocks_known += index.rows.len();
+        let before = self.blocks.len();
         for (row, slot) in index.rows.rows().zip(index.slots.iter()) {
             // One epoch for each block: the list is long, and other threads wait for memory.
             let Some(is_established) = cache.was_reused(slot, &swip::enter()) else { continue };
@@ -79,6 +80,9 @@ impl CacheTransfer {
                 last: row.last_key.to_vec(),
                 is_established,
             });
+        }
+        if self.blocks.len() > before {
+            self.blocks_known += index.rows.len();
         }
         debug_assert!(self.blocks.len() <= self.blocks_known, "cached blocks are among those that are known");
     }

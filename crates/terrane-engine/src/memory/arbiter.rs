@@ -298,6 +298,7 @@ impl MemoryArbiter {
     pub(crate) fn set_ceiling(&self, options: &Options) {
         self.divide(0, |_| {
             self.budget.set(options);
+            self.cache.set_lasting_limit(self.plan().cache_bytes);
             Occasion::Ceiling
         });
         self.evict_excess();

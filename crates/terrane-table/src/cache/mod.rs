@@ -54,6 +54,8 @@ const SHARDS_MAX: u64 = 64;
 /// See the [module](self).
 pub struct Cache {
     limit: AtomicU64,
+    /// What stays of the limit while writers use all of their memory; see [`Cache::reserve_ahead`].
+    lasting: AtomicU64,
     /// Bytes of memory: the arena's chunks, and all objects on the heap.
     used: AtomicU64,
     /// Bytes reserved, cached or retired: `used` without the gaps in chunks.
@@ -117,7 +119,7 @@ impl Cache {
     }
 
     /// A cache of at most `bytes` that may be [resized](Cache::set_limit) up to `bytes_max`, with shards for
-    /// that size. Objects lie in an arena of chunks of `chunk_bytes`, which are unmapped when they are empty.
+    /// that size. `bytes` is also the [lasting limit](Cache::set_lasting_limit). Objects lie in an arena of chunks of `chunk_bytes`, which are unmapped when they are empty.
     ///
     /// # Panics
     /// If `chunk_bytes` is 0 or no multiple of 512.
@@ -128,6 +130,7 @@ impl Cache {
         let shards = (bytes_max / SHARD_BYTES_MIN).clamp(1, shards_max).next_power_of_two();
         Arc::new(Cache {
             limit: AtomicU64::new(bytes),
+            lasting: AtomicU64::new(bytes),
             used: AtomicU64::new(0),
             live: AtomicU64::new(0),
             retired: AtomicU64::new(0),
@@ -151,6 +154,11 @@ impl Cache {
         if self.limit.load(Ordering::Relaxed) != bytes {
             self.limit.store(bytes, Ordering::Relaxed);
         }
+    }
+
+    /// Changes the bytes that the cache has of its own: a limit above them holds for a while only.
+    pub fn set_lasting_limit(&self, bytes: u64) {
+        self.lasting.store(bytes, Ordering::Relaxed);
     }
 
     /// Evicts at most `bytes` of the excess over the limit, so that the caller waits for a bounded time only;

@@ -25,6 +25,10 @@ const SLACK_SHARE: u64 = 32;
 /// Bytes that a miss evicts in one turn beyond what it needs.
 pub(super) const MISS_STEP_BYTES: u64 = 128 << 10;
 
+/// Attempts to find room for a part that no read has asked for: what one of them evicts is free two later,
+/// and none waits for readers.
+const AHEAD_TURNS: u32 = RESERVE_TURNS / 2;
+
 /// The parts into which the limit is divided for [`Ahead::share`].
 const AHEAD_PARTS: u64 = 8;
 
@@ -98,14 +102,33 @@ impl Cache {
         None
     }
 
-    /// Reserves `bytes` for a part that no read has asked for yet; evicts to make room. `None` if filters and
-    /// index blocks together would have more than their share of the limit, or no room can be made. No miss.
+    /// Reserves `bytes` for a part that no read has asked for yet. `None` if filters and index blocks together
+    /// would have more than their share of the limit, or if it needs more than the gaps that the eviction of
+    /// a few data blocks leaves. No miss.
     pub(crate) fn reserve_ahead(self: &Arc<Self>, part: Ahead, bytes: usize) -> Option<Charge> {
-        let limit = self.limit.load(Ordering::Relaxed);
+        // What is lent to the cache goes back to writers, and their threads would evict the part.
+        let limit = self.limit.load(Ordering::Relaxed).min(self.lasting.load(Ordering::Relaxed));
         let most = limit / AHEAD_PARTS * part.share();
         debug_assert!(most < limit || limit == 0, "data blocks keep a share of {limit} bytes, not of {most}");
-        let held = self.holds(ObjectKind::Filter) + self.holds(ObjectKind::Index) + bytes as u64;
-        (held <= most).then(|| self.charge_evicting(part.kind(), bytes)).flatten()
+        // No data block lies in a gap between index blocks.
+        let gaps = self.arena.as_ref().map_or(0, |arena| arena.gap_bytes(Group::Fixed));
+        let need = bytes as u64;
+        let held = self.holds(ObjectKind::Filter) + self.holds(ObjectKind::Index) + gaps;
+        if held + need > most {
+            return None;
+        }
+        let kind = part.kind();
+        for _ in 0..AHEAD_TURNS {
+            let charge = self.charge_object(kind, bytes);
+            // Without as many data blocks an eviction displaces another part; and chunks are not emptied for
+            // what is perhaps never read.
+            let is_last = self.holds(ObjectKind::Data) <= need || self.needs_chunks(kind, bytes);
+            if charge.is_some() || is_last {
+                return charge;
+            }
+            self.make_room(need);
+        }
+        None
     }
 
     /// As [`Cache::reserve`], but without evicting anything.

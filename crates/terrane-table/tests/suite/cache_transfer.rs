@@ -81,6 +81,25 @@ fn without_a_cached_input_nothing_is_read() {
     assert_eq!(store.reads(), reads);
 }
 
+/// As below a hot extent: most inputs have only what their job put into the cache.
+#[test]
+fn inputs_without_a_cached_block_do_not_count() {
+    let store = TestStore::new();
+    let (old, new) = (rows(0), rows(1));
+    let inputs = write_extents(&old, WriterSettings::default(), 400 << 10, &store);
+    let outputs = write_extents(&new, WriterSettings::default(), 400 << 10, &store);
+    let cache = Cache::new(64 << 20);
+    let [hot, cold @ ..] = inputs.as_slice() else { panic!("no extent was written") };
+    let is_hot = |row: &&Row| row.key <= hot.meta.largest;
+    old.iter().filter(is_hot).for_each(|row| read(&inputs, &cache, row));
+    assert_eq!(hot.cached_blocks(), hot.meta.blocks as usize);
+    cold.iter().for_each(|extent| extent.warm(&cache).unwrap());
+    let blocks: u32 = inputs.iter().map(|extent| extent.meta.blocks).sum();
+    assert!(hot.meta.blocks * 4 < blocks, "less than a quarter is cached");
+    let taken = pass_on(&inputs, &outputs, &cache);
+    assert!(taken * 2 > u64::from(hot.meta.blocks), "{taken} blocks of {}", hot.meta.blocks);
+}
+
 /// The standing goes over: one read each of more blocks than fit washes out neither the old blocks nor the
 /// new ones.
 #[test]

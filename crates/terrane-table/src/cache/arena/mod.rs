@@ -12,8 +12,8 @@
 //!   that later chunks become empty over time.
 //! * *Returned*: an empty chunk is unmapped at once. To empty another one, the cache moves the objects of the
 //!   chunk with the fewest bytes into gaps of the others ([`Arena::drain_sparsest`]). Index blocks cannot be
-//!   moved, because their children hold their address; they have chunks of their own, about a hundredth of
-//!   the cache.
+//!   moved, because their children hold their address; they have chunks of their own: about a hundredth of
+//!   the cache where it holds the data, a half and more where data are much larger.
 //! * *Counted*: a chunk is counted as a whole in its owner's accounting, from before it is mapped until after
 //!   it is unmapped.
 //!
