@@ -54,7 +54,7 @@ const SHARDS_MAX: u64 = 64;
 /// See the [module](self).
 pub struct Cache {
     limit: AtomicU64,
-    /// What stays of the limit while writers use all of their memory; see [`Cache::reserve_ahead`].
+    /// The part of the limit that stays while writers use all of their memory; see [`Cache::reserve_ahead`].
     lasting: AtomicU64,
     /// Bytes of memory: the arena's chunks, and all objects on the heap.
     used: AtomicU64,
@@ -119,7 +119,8 @@ impl Cache {
     }
 
     /// A cache of at most `bytes` that may be [resized](Cache::set_limit) up to `bytes_max`, with shards for
-    /// that size. `bytes` is also the [lasting limit](Cache::set_lasting_limit). Objects lie in an arena of chunks of `chunk_bytes`, which are unmapped when they are empty.
+    /// that size. `bytes` is also the [lasting limit](Cache::set_lasting_limit). Objects lie in an arena of
+    /// chunks of `chunk_bytes`, which are unmapped when they are empty.
     ///
     /// # Panics
     /// If `chunk_bytes` is 0 or no multiple of 512.

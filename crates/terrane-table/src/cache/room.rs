@@ -102,11 +102,11 @@ impl Cache {
         None
     }
 
-    /// Reserves `bytes` for a part that no read has asked for yet. `None` if filters and index blocks together
-    /// would have more than their share of the limit, or if it needs more than the gaps that the eviction of
-    /// a few data blocks leaves. No miss.
+    /// Reserves `bytes` for a part that no read has asked for yet. `None` if filters and index blocks
+    /// together would have more than their share of the limit, or if it needs more than the gaps that
+    /// the eviction of a few data blocks leaves. No miss.
     pub(crate) fn reserve_ahead(self: &Arc<Self>, part: Ahead, bytes: usize) -> Option<Charge> {
-        // What is lent to the cache goes back to writers, and their threads would evict the part.
+        // Memory lent to the cache goes back to writers, and their threads would evict the part.
         let limit = self.limit.load(Ordering::Relaxed).min(self.lasting.load(Ordering::Relaxed));
         let most = limit / AHEAD_PARTS * part.share();
         debug_assert!(most < limit || limit == 0, "data blocks keep a share of {limit} bytes, not of {most}");
@@ -121,7 +121,7 @@ impl Cache {
         for _ in 0..AHEAD_TURNS {
             let charge = self.charge_object(kind, bytes);
             // Without as many data blocks an eviction displaces another part; and chunks are not emptied for
-            // what is perhaps never read.
+            // a part that may stay unread.
             let is_last = self.holds(ObjectKind::Data) <= need || self.needs_chunks(kind, bytes);
             if charge.is_some() || is_last {
                 return charge;
