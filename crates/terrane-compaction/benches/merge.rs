@@ -161,7 +161,7 @@ impl Bench {
         let metas = || inputs.iter().flat_map(|input| &input.extents);
         let smallest = metas().map(|meta| &meta.smallest).min().unwrap().clone();
         let largest = metas().map(|meta| &meta.largest).max().unwrap().clone();
-        let output = OutputSettings { compression, ..OutputSettings::new(&self.limits, false, 0) };
+        let output = OutputSettings { compression, ..OutputSettings::new(&self.limits, false, false) };
         JobSpec {
             kind: JobKind::Level,
             request: None,

@@ -115,11 +115,10 @@ pub struct OutputSettings {
 }
 
 impl OutputSettings {
-    /// Settings for a level or run; `is_last`: no deeper level has extents; `data_bytes` is
-    /// [`TableShape::data_bytes`](crate::TableShape::data_bytes).
+    /// Settings for a level or run; `is_last`: no deeper level has extents; `exceeds_memory` is
+    /// [`TableShape::exceeds_memory`](crate::TableShape::exceeds_memory).
     #[must_use]
-    pub fn new(limits: &Limits, is_last: bool, data_bytes: u64) -> Self {
-        let exceeds_memory = data_bytes > limits.memory_bytes;
+    pub fn new(limits: &Limits, is_last: bool, exceeds_memory: bool) -> Self {
         let block_bytes = if exceeds_memory { limits.block_bytes_beyond_memory } else { limits.block_bytes };
         OutputSettings {
             block_bytes: block_bytes as usize,

@@ -38,10 +38,8 @@ pub struct Limits {
     pub fill_permille: u64,
     /// Entries of an output block before compression, while the data fit in memory.
     pub block_bytes: u64,
-    /// The same while the data are larger than `memory_bytes`.
+    /// The same while the data are larger than memory.
     pub block_bytes_beyond_memory: u64,
-    /// Memory of the database.
-    pub memory_bytes: u64,
     /// Layout of output blocks.
     pub block_encoding: BlockEncoding,
     /// Bits of an output filter per key.
@@ -99,7 +97,6 @@ impl Limits {
             fill_permille: 600,
             block_bytes: options.block_bytes_in_memory(),
             block_bytes_beyond_memory: options.block_bytes_beyond_memory(),
-            memory_bytes: options.memory_bytes,
             block_encoding: options.block_encoding,
             filter_bits_per_key: options.filter_bits_per_key,
             compression: options.compression,

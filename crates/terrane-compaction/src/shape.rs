@@ -177,15 +177,14 @@ pub struct TableShape<'a> {
     /// True while a caller waits for the compaction of a range: it moves extents down to the last level, so
     /// no other job moves them up.
     pub keeps_depth: bool,
-    /// Bytes of the blocks of the whole database before compression, without separated values: more than the
-    /// memory means that most reads wait for the device.
-    pub data_bytes: u64,
+    /// True if the data of the whole database are larger than its memory: most reads wait for the device.
+    pub exceeds_memory: bool,
     /// Key order of the table.
     pub collation: Collation,
 }
 
 impl<'a> TableShape<'a> {
-    /// The shape of a metasnapshot, which is all that the database has.
+    /// The shape of a metasnapshot.
     #[must_use]
     pub fn of<E: HasMeta>(table: TableId, metasnapshot: &'a Metasnapshot<E>, snapshots: &'a [SeqNo]) -> Self {
         TableShape {
@@ -199,7 +198,7 @@ impl<'a> TableShape<'a> {
             scanned: Vec::new(),
             may_be_wide: true,
             keeps_depth: false,
-            data_bytes: metasnapshot.block_bytes(),
+            exceeds_memory: false,
             collation: Collation::BYTES,
         }
     }

@@ -117,6 +117,7 @@ impl Engine {
         let options = self.memory.options_under(memory_bytes, &self.options)?;
         self.txn.set_write_bytes(options.write_memory_bytes);
         self.memory.set_ceiling(&options);
+        self.catalog.sums().set_memory_bytes(options.memory_bytes);
         for table in self.catalog.all() {
             let view = table.pinned();
             if view.active.record_bytes() + view.active.index_bytes() >= self.memory.memtable_limit() {

@@ -106,13 +106,7 @@ impl ExtentWriter {
     /// # Errors
     /// `Invalid` if this build cannot write the compression, or a setting is out of range.
     pub fn new(settings: WriterSettings) -> Result<Self> {
-        if settings.block_bytes == 0 || settings.block_bytes > SLOT_BYTES / 2 {
-            return Err(Error::invalid(format!(
-                "block_bytes={}: accepted is 1 to {} bytes",
-                settings.block_bytes,
-                SLOT_BYTES / 2
-            )));
-        }
+        settings.check()?;
         Ok(ExtentWriter {
             settings,
             collation: Collation::BYTES,

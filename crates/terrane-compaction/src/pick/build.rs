@@ -109,7 +109,7 @@ impl<'a> Picker<'a> {
     /// How extents of a level are encoded: as those of the last level if no level is, or will be, deeper.
     pub(super) fn output_for(&self, number: u8) -> OutputSettings {
         let is_last = number >= self.targets.depth.min(self.shape.deepest());
-        OutputSettings::new(self.limits, is_last, self.shape.data_bytes)
+        OutputSettings::new(self.limits, is_last, self.shape.exceeds_memory)
     }
 
     /// Returns true if the last extent of a slice has the compression that it would get in a level. Called

@@ -90,7 +90,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: shape.snapshots.to_vec(),
-        output: OutputSettings::new(limits, false, shape.data_bytes),
+        output: OutputSettings::new(limits, false, shape.exceeds_memory),
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,

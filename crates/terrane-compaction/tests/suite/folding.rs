@@ -103,7 +103,7 @@ fn merge_under(
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: snapshots.to_vec(),
-        output: OutputSettings::new(&world.limits, true, 0),
+        output: OutputSettings::new(&world.limits, true, false),
         drops_deletes: false,
         rewrites: true,
         part_bytes: u64::MAX,

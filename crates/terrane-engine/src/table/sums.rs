@@ -100,9 +100,22 @@ pub(crate) struct TableSums {
     due: DueTables,
     /// See [`TableSums::flushed_all`].
     flushed_all: AtomicU64,
+    /// Memory of the database.
+    memory_bytes: AtomicU64,
 }
 
 impl TableSums {
+    /// Sums of no table, of a database with this memory.
+    pub(crate) fn new(memory_bytes: u64) -> Arc<TableSums> {
+        debug_assert!(memory_bytes > 0, "a database has memory");
+        Arc::new(TableSums { memory_bytes: AtomicU64::new(memory_bytes), ..TableSums::default() })
+    }
+
+    /// Changes the memory to which the data are compared, for jobs that are picked from now on.
+    pub(crate) fn set_memory_bytes(&self, memory_bytes: u64) {
+        self.memory_bytes.store(memory_bytes, Ordering::Relaxed);
+    }
+
     /// The sums now. Each by itself is exact; a table that is noted meanwhile may be in some of them only.
     pub(crate) fn now(&self) -> Amounts {
         // Relaxed, here and below: measures.
@@ -351,9 +364,11 @@ impl Table {
         taken_in.into_iter().for_each(|(memtable, oldest)| memtable.set_noted(oldest));
     }
 
-    /// Bytes of the blocks of all tables of its database before compression, without separated values.
-    pub(crate) fn data_bytes(&self) -> u64 {
-        self.sums.block_bytes.load(Ordering::Relaxed)
+    /// Returns true if the blocks of all tables of its database before compression, without separated values,
+    /// and `arriving` bytes of blocks beside them are larger than the memory.
+    pub(crate) fn exceeds_memory(&self, arriving: u64) -> bool {
+        let data_bytes = self.sums.block_bytes.load(Ordering::Relaxed);
+        data_bytes.saturating_add(arriving) > self.sums.memory_bytes.load(Ordering::Relaxed)
     }
 
     /// The last noted bytes of its records in memory and their indexes.

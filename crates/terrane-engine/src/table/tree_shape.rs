@@ -19,7 +19,7 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         scanned: table.scan_marks.ranges(),
         may_be_wide: true,
         keeps_depth: false,
-        data_bytes: table.data_bytes(),
+        exceeds_memory: table.exceeds_memory(0),
         collation: table.semantics.collation().clone(),
     }
 }

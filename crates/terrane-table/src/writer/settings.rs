@@ -1,8 +1,11 @@
 //! How extents are built.
 
-use terrane_base::TableId;
 use terrane_base::options::{BlockEncoding, Compression};
+use terrane_base::{Error, Result, TableId};
 use terrane_format::extent::ValueSection;
+use terrane_storage::SLOT_BYTES;
+
+use super::ExtentWriter;
 
 /// How an extent is built. Plain data; see the options of the same names in `terrane_base::options`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -37,5 +40,31 @@ impl Default for WriterSettings {
             value_table: None,
             may_point: false,
         }
+    }
+}
+
+impl WriterSettings {
+    /// # Errors
+    /// `Invalid` if the size of blocks is out of range.
+    pub(super) fn check(&self) -> Result<()> {
+        let (found, most) = (self.block_bytes, SLOT_BYTES / 2);
+        if (1..=most).contains(&found) {
+            return Ok(());
+        }
+        Err(Error::invalid(format!("block_bytes={found}: accepted is 1 to {most} bytes")))
+    }
+}
+
+impl ExtentWriter {
+    /// Sets the size of blocks of the extents from here on. Requires: none is open.
+    ///
+    /// # Errors
+    /// `Invalid` if it is out of range.
+    pub fn set_block_bytes(&mut self, block_bytes: usize) -> Result<()> {
+        debug_assert!(self.is_empty(), "the blocks of an extent have one size");
+        let settings = WriterSettings { block_bytes, ..self.settings };
+        settings.check()?;
+        self.settings = settings;
+        Ok(())
     }
 }

@@ -78,3 +78,28 @@ fn a_size_that_the_options_name_holds_for_all_data() {
     assert!((2 << 10..=5 << 10).contains(&mean(&db, &small)));
     assert!((6 << 10..=9 << 10).contains(&mean(&db, &derived)));
 }
+
+/// A bulk load counts what it has written itself: its last extents have small blocks.
+#[test]
+fn a_bulk_load_beyond_memory_writes_small_blocks() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, "0");
+    let rows = (0..3 * MEMORY / VALUE.len() as u64).map(|number| (format!("{number:010}"), VALUE));
+    db.bulk_load(db.default_table(), rows).unwrap();
+    let mean = mean(&db, db.default_table());
+    assert!((6 << 10..=12 << 10).contains(&mean), "{mean} bytes in a block: two thirds are small ones");
+}
+
+#[test]
+fn the_memory_that_counts_is_the_present_one() {
+    let dir = tempfile::tempdir().unwrap();
+    let db = open(&dir, "0");
+    db.set_memory_bytes(4 * MEMORY).unwrap();
+    fill(&db, db.default_table(), 0, MEMORY * 2);
+    let large = mean(&db, db.default_table());
+    assert!(large > 12 << 10, "{large} bytes in a block");
+    db.set_memory_bytes(MEMORY).unwrap();
+    fill(&db, db.default_table(), 0, MEMORY * 2);
+    let small = mean(&db, db.default_table());
+    assert!((6 << 10..=9 << 10).contains(&small), "{small} bytes in a block");
+}

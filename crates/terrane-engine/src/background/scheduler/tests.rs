@@ -75,7 +75,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
         grandparents: Vec::new(),
         grandparent_bytes_max: u64::MAX,
         snapshots: Vec::new(),
-        output: OutputSettings::new(&limits, true, 0),
+        output: OutputSettings::new(&limits, true, false),
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,

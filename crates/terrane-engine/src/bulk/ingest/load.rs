@@ -24,6 +24,8 @@ pub struct Loader {
     last_key: Option<Vec<u8>>,
     stored: Vec<u8>,
     room: EditRoom,
+    /// Bytes of the blocks so far before compression.
+    block_bytes: u64,
     is_finished: bool,
 }
 
@@ -42,7 +44,7 @@ impl Loader {
             return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", table.name)));
         }
         table.refuse_if_stopped()?;
-        let output = OutputSettings::new(&table.settings().limits, true, table.data_bytes());
+        let output = OutputSettings::new(&table.settings().limits, true, table.exceeds_memory(0));
         let mut writer = ExtentWriter::new(WriterSettings {
             table: table.id,
             block_bytes: output.block_bytes,
@@ -66,6 +68,7 @@ impl Loader {
             last_key: None,
             stored: Vec::new(),
             room: EditRoom::default(),
+            block_bytes: 0,
             is_finished: false,
         })
     }
@@ -121,6 +124,11 @@ impl Loader {
         self.control.spend(self.writer.estimated_bytes() as u64)?;
         let meta: ExtentMeta = self.writer.finish(&*self.engine.store)?;
         debug_assert!(meta.entries > 0 && meta.range_deletes.is_none(), "a load has entries only");
+        self.block_bytes = self.block_bytes.saturating_add(meta.raw_bytes);
+        let table = &self.arrival.table;
+        let exceeds_memory = table.exceeds_memory(self.block_bytes);
+        let output = OutputSettings::new(&table.settings().limits, true, exceeds_memory);
+        self.writer.set_block_bytes(output.block_bytes)?;
         let remedy = "end the load before, and begin another one";
         let fits = self.room.take(self.arrival.table.id, &meta, remedy);
         // It is given back with the others.

@@ -110,7 +110,7 @@ impl Engine {
         let opened = open_extents((&disk, dir), &options, &state, following, elsewhere)?;
         let store = flows.user(&opened.store);
         let known = following.map(Following::known_extents).unwrap_or_default();
-        let sums = Arc::<TableSums>::default();
+        let sums = TableSums::new(options.memory_bytes);
         let tables = open_tables(&state, &options, &store, &functions, (&env, &sums), &known)?;
         let counters = Counters::default();
         let (doors, found) = ((&flows.journal(&disk), &env), (&manifest, &state));
