@@ -8,7 +8,9 @@ const VALUE: [u8; 500] = [b'v'; 500];
 
 fn open(dir: &tempfile::TempDir, block_bytes: &str) -> Db {
     let mut options = Options::default();
-    for (name, value) in [("memory_bytes", "16MiB"), ("block_bytes", block_bytes)] {
+    for (name, value) in
+        [("memory_bytes", "16MiB"), ("block_bytes", block_bytes), ("compression_last", "none")]
+    {
         options.set(name, value).unwrap();
     }
     Db::open_with(dir.path().join("db"), &options).unwrap()
