@@ -100,16 +100,11 @@ impl LevelShape {
     /// `block_bytes`, and by default whether the data are larger than memory.
     ///
     /// ```
-    /// # let dir = tempfile::tempdir().expect("temporary directory");
-    /// let db = terrane::Db::open(dir.path().join("db"))?;
-    /// for number in 0..10_000 {
-    ///     db.put(format!("{number:06}"), "a value")?;
-    /// }
-    /// db.compact_range(db.default_table(), ..)?;
-    /// let shape = db.shape();
-    /// let mean = shape.tables[0].levels.iter().map(terrane::LevelShape::mean_block_bytes).max();
-    /// assert!((8 << 10..=16 << 10).contains(&mean.expect("a level")));
-    /// # Ok::<(), terrane::Error>(())
+    /// use terrane_engine::LevelShape;
+    /// let mut level = LevelShape::default();
+    /// assert_eq!(level.mean_block_bytes(), 0);
+    /// (level.blocks, level.block_bytes) = (2, 16_000);
+    /// assert_eq!(level.mean_block_bytes(), 8_000);
     /// ```
     #[must_use]
     pub fn mean_block_bytes(&self) -> u64 {
