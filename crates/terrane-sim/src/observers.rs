@@ -162,8 +162,8 @@ impl Runner {
         let is_hurt = self.is_hurt();
         match losses.first() {
             Some(_) if is_hurt => return Ok(()),
-            // A loss of power left out pages of what was not synced, and the opening behind it, whose rows were
-            // judged, has set aside what lay behind: the records at the break are lost, as repair says.
+            // A loss of power left out pages of what was not synced, and the opening behind it, whose rows
+            // were judged, has set aside what lay behind: the records at the break are lost.
             Some(loss) if is_set_aside(&loss.error) => return Ok(()),
             Some(loss) => {
                 return Err(Verdict::Wrong(format!("a loss of what is not damaged: {}", loss.error)));
