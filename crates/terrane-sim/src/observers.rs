@@ -215,5 +215,6 @@ fn extents(shape: &Shape) -> u64 {
 
 /// Returns true if the error is of a file of records that an opening has set aside.
 fn is_set_aside(error: &terrane_base::Error) -> bool {
-    error.place().is_some_and(|place| place.file.ends_with(".cut"))
+    let name = error.place().and_then(|place| Path::new(&place.file).file_name()?.to_str());
+    name.is_some_and(|name| terrane_journal::aside_numbers(name).is_some())
 }
