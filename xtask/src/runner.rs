@@ -16,8 +16,9 @@ use crate::tree::Tree;
 
 /// Jobs that take long, which start first: one that starts last leaves the other processors idle. The line
 /// "the longest" of a run says what belongs here.
-const LONG: [&str; 13] = [
+const LONG: [&str; 17] = [
     "terrane suite",
+    "terrane-remote suite",
     "terrane-compaction suite",
     "terrane-engine suite",
     "terrane-sim schedules",
@@ -27,6 +28,9 @@ const LONG: [&str; 13] = [
     "terrane-explore shuttle",
     "terrane-cli suite",
     "terrane real",
+    "terrane-journal suite",
+    "terrane-bench suite",
+    "terrane-memtable shuttle",
     "terrane-rocksdb c",
     "doc tests",
     "planted bugs, a sample",
