@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use xtask::sizes::Sizes;
 use xtask::suites::{self, Step, Way, run_within};
+use xtask::tidy::Finding;
 use xtask::tree::Tree;
 
 #[test]
@@ -141,6 +142,26 @@ fn the_sample_of_the_mutation_suite_takes_programs_of_the_tests() {
     let sample = steps.iter().find(|step| step.title == "planted bugs, a sample").unwrap();
     let Way::Command(build) = &sample.way else { panic!("it is a command") };
     assert_eq!(format!("test {}", build.join(" ")), format!("{tests} --test suite"));
+}
+
+#[test]
+fn the_page_of_planted_bugs_has_the_rows_of_the_code() {
+    let list = "bugs! {\n    Skip: \"invariant 1\", \"a sync is left out\", \"ring faults a_sync\";\n}\n";
+    let findings = |page: &str| {
+        let tree = Tree::of([
+            ("crates/terrane-base/src/planted.rs", list),
+            ("crates/ring/tests/faults.rs", "fn a_sync_poisons() {}"),
+            ("docs/planted-bugs.md", page),
+        ]);
+        xtask::planted::check(&tree).iter().map(Finding::to_string).collect::<Vec<String>>()
+    };
+    let row = "| `Skip` | invariant 1 | a sync is left out | ring faults a_sync | caught | 0.3 |\n";
+    assert!(findings(row).is_empty(), "{:?}", findings(row));
+    let others = [String::new(), row.replace("left out", "late"), row.replace("a_sync", "a_"), row.repeat(2)];
+    for other in &others {
+        let [finding] = &findings(other)[..] else { panic!("{other:?}: {:?}", findings(other)) };
+        assert!(finding.contains("planted --write"), "{finding}");
+    }
 }
 
 #[test]
