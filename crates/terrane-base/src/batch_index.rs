@@ -115,7 +115,7 @@ impl<O: Compare> BatchIndex<O> {
         let by_bytes = self.keys.order().is_bytes();
         // Not found: the comparator contradicts itself.
         let Some(history) = self.keys.get_mut(key) else {
-            assert!(!by_bytes, "what is taken back was noted");
+            assert!(!by_bytes, "a change that is taken back was noted");
             return;
         };
         assert!(history.is_live() || !by_bytes, "records are taken back from the last one on");

@@ -229,7 +229,8 @@ impl Chain {
         Ok(true)
     }
 
-    /// Appends one operand that combines the given adjacent ones to `out`; returns false if there is none.
+    /// Appends one operand that combines the given adjacent ones to `out`; returns false if the operator
+    /// makes none.
     ///
     /// # Errors
     /// As [`Chain::fold`].

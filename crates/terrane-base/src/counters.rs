@@ -111,7 +111,7 @@ impl AddAssign for ReadCounters {
 #[must_use]
 pub fn read_counters() -> ReadCounters {
     let mut counters = count(ReadCells::snapshot);
-    // A filter that says no is the end of the shortest reads: there one addition is made, the other here.
+    // A negative filter result adds to one counter only; the second count is derived here.
     counters.filter_probes = counters.filter_probes.wrapping_add(counters.filter_negatives);
     counters
 }

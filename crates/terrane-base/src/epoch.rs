@@ -85,7 +85,7 @@ pub unsafe fn alone<R>(world: impl FnOnce() -> R) -> R {
     unsafe { World::default().within(world) }
 }
 
-/// A collector that several threads have for themselves: when memory is freed depends on them alone. What is
+/// A collector that several threads have for themselves: when memory is freed depends on them alone. Memory
 /// retired in it is freed when it is dropped and the last of them has left, at the latest.
 #[derive(Clone, Debug, Default)]
 pub struct World(Collector);

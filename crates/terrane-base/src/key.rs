@@ -65,7 +65,7 @@ pub fn at_or_after(key: &[u8]) -> Option<Vec<u8>> {
     prefix_end(&key[..KEY_BYTES_MAX])
 }
 
-/// The least key that is greater than every key that begins with `prefix`; `None` if there is none.
+/// The least key that is greater than every key that begins with `prefix`; `None` if all bytes of it are 255.
 #[must_use]
 pub fn prefix_end(prefix: &[u8]) -> Option<Vec<u8>> {
     let kept = prefix.iter().rposition(|&byte| byte != 0xff)?;

@@ -78,7 +78,7 @@ impl<O: Compare> KeyRanges<O> {
         self.around(key).is_some()
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no range.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

@@ -1,6 +1,6 @@
 //! The rows of a base under the changes of a batch: one position that moves in both directions.
 //!
-//! The base and the changes are both at what is next in the direction of the last motion. The smaller key
+//! The base and the changes are both at their next row in the direction of the last motion. The smaller key
 //! (backward, the greater one) is next. Of equal keys the change counts, folded with the row below it if it
 //! has operands only. A row that lies in a deleted range is passed together with the range.
 //!

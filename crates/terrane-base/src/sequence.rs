@@ -26,11 +26,11 @@ pub enum RecordKind {
     Delete = 0,
     /// Sets the value.
     Put = 1,
-    /// As a delete, of a key that was put once since it was last deleted: is removed together with that put.
+    /// Single delete: cancels exactly one put of the key; a merge drops both.
     SingleDelete = 2,
     /// An operand that the table's merge operator folds with older versions.
     Merge = 3,
-    /// Hides every older version of every key from its key on to before its value, which is a key as well.
+    /// Range delete: hides older versions of all keys in [key, value); the value is the end key.
     RangeDelete = 4,
     /// Sets the value; the stored bytes are a pointer to it ([`crate::value_pointer`]). In extents only.
     Pointer = 7,

@@ -50,7 +50,7 @@ thread_local! {
 /// one within another leaves the sums of the outer one as they were.
 #[derive(Debug)]
 pub struct Watched {
-    /// Whether the thread was watched before, and the sums of that watch.
+    /// True if the thread was watched before; with the sums of that watch.
     outer: (bool, Timing),
     /// The cells belong to one thread.
     _not_send: PhantomData<*const ()>,

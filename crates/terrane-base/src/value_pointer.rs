@@ -7,12 +7,12 @@
 //!
 //! `table` is the number of a value table ([`ValueTableId`]), `len` the bytes of the value. The value itself
 //! lies in the value table under the same key and sequence number as the entry that has the pointer: so a
-//! pointer that leads into a wrong table finds nothing, never the value of another key or version. Where the
-//! table lies is not said: it may move without a change of the pointer.
+//! pointer that leads into a wrong table finds nothing, never the value of another key or version. The
+//! pointer does not say where the table lies: the table may move without a change of the pointer.
 //!
 //! The position says where in the value table the value was written, so that a reader need not search for it.
-//! It is no more than that: a reader compares key and number with those of the entry there, and searches
-//! where they differ, or where a pointer has no position (extents of versions 5 to 8).
+//! It is only a hint: a reader compares key and number with those of the entry there, and searches where they
+//! differ, or where a pointer has no position (extents of versions 5 to 8).
 //!
 //! Invariant: decoding is total, and accepts only what [`ValuePointer::encode`] writes.
 
@@ -75,7 +75,7 @@ impl ValuePointer {
 
     #[cold]
     fn broken(bytes: &[u8]) -> Error {
-        Error::corrupt(format!("a pointer to a value cannot be {} such bytes", bytes.len()))
+        Error::corrupt(format!("invalid value pointer of {} bytes", bytes.len()))
     }
 }
 

@@ -38,7 +38,7 @@ pub const LINGER: u64 = if cfg!(feature = "shuttle") { 1 } else { 256 };
 #[repr(align(128))]
 struct Stripe(AtomicU64);
 
-/// Whether a watcher exists, and which passes are unwatched.
+/// State of the watch: is there a watcher, and which passes are unwatched.
 #[derive(Debug)]
 pub struct Watch {
     is_on: AtomicBool,

@@ -35,7 +35,7 @@ struct Data {
     engine: Arc<Engine>,
     table: Arc<Table>,
     map: HashMap<Vec<u8>, Vec<u8>>,
-    /// What is read, in this order.
+    /// Keys to read, in this order.
     reads: Vec<Vec<u8>>,
 }
 

@@ -98,13 +98,13 @@ impl Maintenance {
             Table::new((id, name.to_owned()), settings, semantics, tree, numbers, self.catalog.sums());
         change.insert(table.clone());
         if name != HIDDEN_NAME {
-            self.events.tell(|| Event::TableCreated(name.to_owned()));
+            self.events.enqueue(|| Event::TableCreated(name.to_owned()));
         }
         Ok(table)
     }
 
-    /// Changes an option of a table while it is open, for what is written, flushed or picked from now on.
-    /// Durable on return.
+    /// Changes an option of a table while it is open, for records that are written, flushed or merged from
+    /// now on. Durable on return.
     ///
     /// # Errors
     /// `Invalid` for an option that a table keeps as it was made, or a bad value, `NotFound` if the table was
@@ -157,13 +157,13 @@ impl Maintenance {
         change.remove(table.id);
         self.background.scheduler.cancel_table(table.id);
         if !table.is_stopped() {
-            // What the manifest has of one that has stopped, the next opening forgets.
+            // The next opening forgets the extents of a table that has stopped.
             self.forget_extents(&table, &tree)?;
         }
         drop(tree);
         self.background.idle_watch.reclaim_again();
         self.background.scheduler.wake();
-        self.events.tell(|| Event::TableDropped(name.to_owned()));
+        self.events.enqueue(|| Event::TableDropped(name.to_owned()));
         Ok(())
     }
 

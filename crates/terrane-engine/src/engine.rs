@@ -106,9 +106,9 @@ impl Engine {
         self.shape_with(self.debt())
     }
 
-    /// Changes the memory ceiling, and with it every size that was left to the engine. Less is in force at
-    /// once: the cache has given up what is too much when this returns, but for what readers hold, and
-    /// writers wait until what is too much of theirs is flushed.
+    /// Changes the memory ceiling, and with it every size that was left to the engine. A lower ceiling is in
+    /// force at once: when this returns, the cache has evicted its excess except for blocks that readers
+    /// hold, and writers wait until their excess is flushed.
     ///
     /// # Errors
     /// `Invalid` where it contradicts other options, naming them, or the database was opened read-only.
@@ -148,7 +148,7 @@ impl Engine {
     /// nothing is done.
     pub fn close(&self) -> Result<()> {
         terrane_base::callback::refuse()?;
-        // With the journal off, what is only in memory would be lost.
+        // With the journal off, records that are only in memory would be lost.
         let is_unsafe = self.options.journal == JournalMode::Off && !self.options.read_only;
         let flushed = match self.is_closing() {
             false if is_unsafe => self.drain(),
@@ -161,7 +161,7 @@ impl Engine {
         flushed.and(self.shut())
     }
 
-    /// [`Engine::close`] without a flush: what is only in memory stays in the journal.
+    /// [`Engine::close`] without a flush: records that are only in memory stay in the journal.
     pub(crate) fn shut(&self) -> Result<()> {
         if !self.opening.begin_close() {
             // Another caller closes it. A flush that its close has cancelled is an error of that call, too.
@@ -184,7 +184,8 @@ impl Engine {
         closed
     }
 
-    /// Makes every commit durable for an orderly close. With the journal off what was not flushed is lost.
+    /// Makes every commit durable for an orderly close. With the journal off, records that were not flushed
+    /// are lost.
     fn close_journal(&self) -> Result<()> {
         let last_seq = self.journal.close()?;
         assert!(last_seq >= self.visible(), "the journal ends at {last_seq}, before a visible commit");
@@ -197,7 +198,10 @@ impl Engine {
     /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would
     /// be acknowledged behind the flush and lost.
     fn drain(&self) -> Result<()> {
-        debug_assert!(self.options.journal == JournalMode::Off, "the journal keeps what is only in memory");
+        debug_assert!(
+            self.options.journal == JournalMode::Off,
+            "the journal keeps records that are only in memory"
+        );
         if !terrane_base::planted!(AcceptWhileClosing) {
             self.journal.refuse_commits();
         }

@@ -71,7 +71,7 @@ struct Failed {
 }
 
 impl Marks {
-    /// Those that a recovery found and that no edit will tell of: the database is open for reading.
+    /// Those that a recovery found and that no edit will record: the database is open for reading.
     pub(crate) fn new(void: Vec<SeqNo>) -> Marks {
         Marks(Mutex::new(Failed { void: void.into_iter().collect(), unknown: BTreeSet::new() }))
     }
@@ -85,23 +85,24 @@ impl Marks {
         debug_assert!(is_new, "mark {seq} fails once");
     }
 
-    /// Those that the next edit tells of.
+    /// Those that the next edit records.
     pub(crate) fn void(&self) -> Vec<SeqNo> {
         self.0.lock().void.iter().copied().collect()
     }
 
-    /// An edit has told of these.
-    pub(crate) fn forget(&self, told: &[SeqNo]) {
-        if !told.is_empty() {
+    /// Forgets marks whose outcome an edit has recorded.
+    pub(crate) fn forget(&self, recorded: &[SeqNo]) {
+        if !recorded.is_empty() {
             let mut failed = self.0.lock();
-            let is_known = told.iter().all(|seq| !failed.unknown.contains(seq));
-            debug_assert!(is_known, "no edit tells of a mark whose outcome is not known");
-            failed.void.retain(|seq| !told.contains(seq));
+            let is_known = recorded.iter().all(|seq| !failed.unknown.contains(seq));
+            debug_assert!(is_known, "no edit records a mark whose outcome is not known");
+            failed.void.retain(|seq| !recorded.contains(seq));
         }
     }
 
-    /// The state that is copied: what failed is not in it, so there it is void. The state is taken when
-    /// nothing of what failed can be told and forgotten any more: it would be in neither.
+    /// Returns the state to copy, with the failed ingests noted in it, so that the copy takes them for void.
+    /// `state` is taken under the lock: no edit can record an outcome and forget its mark meanwhile, which
+    /// would be in neither.
     pub(crate) fn noted_in(&self, state: impl FnOnce() -> Arc<State>) -> Arc<State> {
         let failed = self.0.lock();
         debug_assert!(failed.unknown.is_disjoint(&failed.void), "a mark has one outcome");

@@ -68,7 +68,7 @@ pub struct Shared {
     pub(crate) cache: Arc<Cache>,
     /// Values of single keys in memory.
     pub(crate) rows: Option<RowCache>,
-    /// The durable log of what the tree looks like.
+    /// The durable log of the changes of the tree.
     pub(crate) manifest: Arc<Manifest>,
     /// Segments and the order of commits.
     pub(crate) journal: Arc<dyn Journal>,
@@ -110,7 +110,7 @@ impl<P> Deref for dyn Holds<P> {
     }
 }
 
-/// Keeps an open database in memory and gives what is shared of it. An `Arc` of the engine is one.
+/// Keeps an open database in memory and gives its shared parts. An `Arc` of the engine is such a reference.
 pub type SharedRef = Arc<dyn Holds<Shared>>;
 
 impl Shared {
@@ -267,8 +267,8 @@ impl Shared {
         self.extent_jobs.new_control(&self.env)
     }
 
-    /// Gives a job the functions of its table: what folds operands, and what extracts prefixes. And the cache
-    /// in which readers will look for what it writes.
+    /// Gives a job the functions of its table (the merge operator and the prefix extractor) and the cache in
+    /// which readers will look for its results.
     pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
         if let Some(extractor) = table.semantics.extractor() {
             control.filter_prefixes(extractor);

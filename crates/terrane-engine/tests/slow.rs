@@ -139,11 +139,11 @@ fn slow_operations_are_logged_with_the_parts_of_their_time() {
 
     (options.diagnostics.slow_read_micros, options.diagnostics.slow_write_micros) = (1, 1);
     (options.diagnostics.slow_scan_micros, options.diagnostics.slow_job_micros) = (1, 1);
-    let told = use_engine(&options);
+    let logged = use_engine(&options);
     let [writes, reads, scans, flushes] =
         ["write", "read", "scan", "flush"].map(|operation| keeper.of(operation));
     assert_eq!((writes.len(), reads.len()), (1, 1));
-    assert!(told >= (writes.len() + reads.len() + scans.len() + flushes.len()) as u64);
+    assert!(logged >= (writes.len() + reads.len() + scans.len() + flushes.len()) as u64);
     let write = &writes[0];
     assert_eq!((number(write, "records"), number(write, "held_back_micros")), (100, 0));
     assert!(number(write, "persist_micros") > 0, "it was synced: {write:?}");

@@ -3,9 +3,9 @@
 //! Ownership rules:
 //! 1. The cell's pointer is that of an `Arc` and never null while the cell lives; the cell has one count of
 //!    it.
-//! 2. Readers use what they load only while their epoch guard lives, unless they take a count of their own.
+//! 2. Readers use a loaded value only while their epoch guard lives, unless they take a count of their own.
 //! 3. The cell's count of a replaced value is given up after every guard that existed at the swap is gone.
-//! 4. What is loaded borrows the cell, so it is not dropped before; its last value then has no reader.
+//! 4. A loaded value borrows the cell, so it is not dropped before; its last value then has no reader.
 //! 5. Guards of one cell are of one collector, as those of [`pin`] are.
 #![expect(unsafe_code, reason = "the value is reached through an epoch-protected pointer")]
 
@@ -103,7 +103,7 @@ mod tests {
 
     impl Drop for Twice {
         fn drop(&mut self) {
-            // What is read from memory that was given back would differ, or be found by Miri.
+            // A read from memory that was given back would differ, or be found by Miri.
             assert_eq!(self.0, *self.1);
             self.2.fetch_add(1, Ordering::Relaxed);
         }

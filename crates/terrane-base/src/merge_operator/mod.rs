@@ -48,7 +48,7 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
     fn full(&self, key: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()>;
 
     /// Appends to `out` one operand that combines `operands`, oldest first and at least two, and returns
-    /// true; false if there is none.
+    /// true; false if the operator makes no such operand.
     ///
     /// # Errors
     /// As [`MergeOperator::full`].
@@ -57,8 +57,8 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
         Ok(false)
     }
 
-    /// Refuses an operand that no value can be made of, when it is written: what is accepted once fails every
-    /// later read of its key. By default every operand is accepted.
+    /// Refuses an operand that no value can be made of, when it is written: a wrong operand that was accepted
+    /// fails every later read of its key. By default every operand is accepted.
     ///
     /// # Errors
     /// The reason why the operand is wrong; the writer gets it as `Invalid`.

@@ -33,7 +33,8 @@ macro_rules! options {
         }
 
         impl $List {
-            /// Sets the row with this name, without the prefix, from text; returns false if there is none.
+            /// Sets the row with this name, without the prefix, from text; returns false if no row has this
+            /// name.
             pub(in crate::options) fn set_listed(&mut self, name: &str, text: &str) -> $crate::Result<bool> {
                 match name {
                     $( stringify!($name) => {

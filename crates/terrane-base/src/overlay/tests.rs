@@ -254,8 +254,8 @@ fn random_world(rng: &mut Rng) -> World {
     world
 }
 
-/// Random placements, steps and turns over random changes, in the order of bytes and in its reverse, show
-/// what a sorted map with the changes has, whether rows are taken or not.
+/// Random placements, steps and turns over random changes, in the order of bytes and in its reverse, show the
+/// rows of a sorted map with the changes, whether rows are taken or not.
 #[test]
 fn an_overlay_shows_what_a_sorted_map_has() {
     let mut rng = Rng::new(19);

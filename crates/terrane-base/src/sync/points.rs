@@ -30,7 +30,7 @@ mod imp {
     #[inline(always)]
     pub fn point(_point: super::Point) {}
 
-    /// Returns true on a thread of an explored program: there are none.
+    /// Returns true on a thread of an explored program: this build has no such thread.
     #[inline(always)]
     #[must_use]
     pub fn is_explored() -> bool {

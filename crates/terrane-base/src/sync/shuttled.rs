@@ -5,7 +5,7 @@ pub use shuttle::thread;
 
 /// Lets go of a lock while `meanwhile` is done: where there are no threads, and the explorer has threads.
 pub fn unlocked<T, R>(_guard: &mut MutexGuard<'_, T>, _meanwhile: impl FnOnce() -> R) -> R {
-    unreachable!("what is explored has threads to wait for")
+    unreachable!("an explored program has threads to wait for")
 }
 
 /// One turn of a spin loop: always gives way, or the explorer would never schedule the other side.

@@ -56,7 +56,7 @@ fn an_operand_in_two_places_counts_once() {
     assert_eq!(fold(&chain).unwrap(), b"0123");
 }
 
-/// Sets what is joined in brackets.
+/// Sets joined operands in brackets.
 #[derive(Debug)]
 struct Brackets;
 
@@ -128,7 +128,7 @@ fn operands_that_overlap_are_damage() {
 }
 
 #[test]
-fn a_range_delete_hides_what_is_older_and_nothing_of_its_own_number() {
+fn a_range_delete_hides_older_versions_and_none_of_its_own_number() {
     let (two, three, four) = (entry(2, Some(0), b"2"), entry(3, Some(0), b"3"), entry(4, Some(0), b"4"));
     let folded = entry(5, Some(2), b"345");
     let ends = [

@@ -1,7 +1,7 @@
 //! Work for when there were no writes for a while.
 //!
-//! * Memory: when the cache is full, what is left in memory is flushed, so that reads no longer look there
-//!   first and its memory serves them.
+//! * Memory: when the cache is full, the background flushes memtables and generations, so that reads no
+//!   longer look there first and their memory serves the cache.
 //! * Space: spare segment files and free slots are there for the next writes. At rest the device has them
 //!   back, once, and again behind work that was put off until then. What comes free later, by readers that
 //!   leave, comes back with the next writes.
@@ -46,7 +46,7 @@ struct Seen {
 }
 
 impl IdleWatch {
-    /// Returns true if nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` can tell.
+    /// Returns true if nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` show.
     fn is_idle(&self, bytes_written: u64, now: Duration) -> bool {
         let mut seen = self.0.lock();
         match seen.since {
@@ -66,7 +66,7 @@ impl IdleWatch {
         }
     }
 
-    /// Returns true if less than `bytes` is left of any table, as far as [`Self::note_remains`] tells.
+    /// Returns true if less than `bytes` is left of any table, by the last [`Self::note_remains`].
     fn has_less_than(&self, bytes: u64) -> bool {
         self.0.lock().remains_below.is_some_and(|below| below <= bytes)
     }
@@ -76,7 +76,7 @@ impl IdleWatch {
         self.0.lock().remains_below = Some(bytes);
     }
 
-    /// Whether this is the first call since the last look that found something written, or since
+    /// Returns true if this is the first call since the last look that found something written, or since
     /// [`Self::reclaim_again`].
     fn begins_reclaim(&self) -> bool {
         !std::mem::replace(&mut self.0.lock().has_reclaimed, true)
@@ -156,7 +156,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_starts_the_wait_anew() {
+    fn a_write_restarts_the_wait() {
         let watch = IdleWatch::default();
         let at = Duration::from_millis;
         assert!(!watch.is_idle(5, at(0)), "the first look knows nothing of before");

@@ -104,8 +104,8 @@ impl Job {
 }
 
 impl Maintenance {
-    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what
-    /// scans step over, in this order.
+    /// Returns the next job on memory, in this order: switch full memtables, settle frozen ones, flush
+    /// generations, flush what a caller wants flushed, flush versions that scans step over.
     pub(crate) fn next_memory_work(&self, schedule: &Schedule) -> Option<Job> {
         let tables = self.catalog.moving();
         for table in &tables {
@@ -132,12 +132,12 @@ impl Maintenance {
         (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 
-    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has
-    /// stopped: for a caller that waits for such work on one of `tables`, or on any where none are named, or
-    /// for what is done for none. Not while it runs or is due: that may be the attempt that succeeds, or work
-    /// that an older failure says nothing about. Once a later piece than `seen` has failed, the failure is
-    /// returned all the same: with many tables something is always tried. `schedule` is a copy: where the
-    /// schedule has changed since, the caller looks again.
+    /// Returns the oldest error of jobs of these kinds that keep failing on `tables` (all tables if `None`;
+    /// jobs of no table count in any case), or the error of a table whose background work has stopped.
+    /// Returns `None` while such a job runs or is due: it may succeed, or an older failure says nothing about
+    /// it. But if a job numbered above `seen` has failed, its error is returned at once: with many tables one
+    /// job or another always runs. `schedule` is a copy: if the schedule has changed since, the caller looks
+    /// again.
     pub(crate) fn lasting_failure(
         &self,
         schedule: &Schedule,

@@ -26,7 +26,7 @@ pub(crate) struct Watched {
     _span: EnteredSpan,
 }
 
-/// What a job did so far.
+/// The work of a job so far.
 #[derive(Debug, Default)]
 struct Notes {
     removed: Vec<ExtentId>,
@@ -52,7 +52,7 @@ impl Shared {
                 self.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
-            self.events.tell(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
+            self.events.enqueue(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
         }
         Watched { started: self.env.clock.now(), job, _span: span.entered() }
     }
@@ -76,7 +76,7 @@ impl Shared {
             };
             histogram.observe(micros(took));
             let (done, notes) = (control.work(), NOTES.take().unwrap_or_default());
-            self.events.tell(|| {
+            self.events.enqueue(|| {
                 Event::JobEnded(JobEnded {
                     table: table.unwrap_or_default().to_owned(),
                     work: kind,
@@ -113,7 +113,7 @@ impl Shared {
             && error.kind() != Kind::Cancelled
         {
             tracing::error!(target: "terrane::job", work = kind.name(), table, %error, "background work failed");
-            self.events.tell(|| {
+            self.events.enqueue(|| {
                 Event::WorkFailed(WorkFailed {
                     table: table.map(str::to_owned),
                     work: kind,

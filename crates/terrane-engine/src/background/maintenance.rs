@@ -14,7 +14,7 @@ use crate::throttle::Throttle;
 use crate::throttle::control::{Relief, WriteControl};
 
 /// Flushes, compactions and all other background work with what they work on. It lies inline in the engine,
-/// as what is shared lies in it: a part above reaches either without one more pointer.
+/// and the shared parts lie inline in it: a part above reaches either without one more pointer.
 ///
 /// It knows no transaction and no writer: those stand above it.
 pub struct Maintenance {
@@ -60,7 +60,7 @@ impl Maintenance {
         }
     }
 
-    /// Computes the debt again and tells the writers.
+    /// Computes the debt again and sets the rates of writers.
     pub(crate) fn refresh_debt(&self) {
         self.write_control().refresh_debt();
     }

@@ -48,9 +48,9 @@ impl Quarantine {
 }
 
 impl Maintenance {
-    /// What the background cannot do: damage that it met, and tables on which its work has stopped, which it
-    /// leaves alone until the database is opened again, and work that keeps failing and is tried again. Empty
-    /// when all is well.
+    /// Errors that the background cannot repair: damaged tables and stopped tables, which it leaves alone
+    /// until the database is opened again, and work that keeps failing and is tried again. Empty when all is
+    /// well.
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);

@@ -45,8 +45,8 @@ impl Maintenance {
     ///
     /// # Errors
     /// The error of a background job that keeps failing, but not while one runs or is due that may succeed:
-    /// what waits to be tried again after failures is tried at once; `Poisoned` if background work on a table
-    /// has stopped, once all others are flushed; `Cancelled` when the database closes.
+    /// failed jobs that wait for their next attempt are tried at once; `Poisoned` if background work on a
+    /// table has stopped, once all others are flushed; `Cancelled` when the database closes.
     pub fn flush(&self) -> Result<()> {
         self.flush_tables(&self.catalog.all())
     }
@@ -132,8 +132,9 @@ impl Maintenance {
         self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
     }
 
-    /// Flushes before a close where that costs less than the replays of later openings. It saves only these:
-    /// what is not flushed stays in the journal, and a failure is left to the next opening.
+    /// Flushes before a close where that costs less than the replays of later openings. A flush saves only
+    /// these replays: records that are not flushed stay in the journal, and a failure is left to the next
+    /// opening.
     pub(crate) fn flush_before_close(&self) {
         if self.options.read_only || !self.options.close_flush || !self.is_flush_cheap() {
             return;
@@ -250,7 +251,7 @@ impl Maintenance {
         self.wait_for_asked(table, |_| Ok(table.is_dropped() || table.is_flushed(upto)))
     }
 
-    /// Waits for what is done while the background is paused, too.
+    /// Waits for jobs that run even while the background is paused.
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
         let tables = std::slice::from_ref(table);
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, tables);

@@ -113,8 +113,8 @@ impl Maintenance {
         }
     }
 
-    /// Takes what was found by a decision from `copy`, and what the decision changed in the copy: what failed
-    /// and is not wanted any more is forgotten.
+    /// Takes the job that a decision from `copy` found, and the changes that the decision made in the copy:
+    /// failures of jobs that are not wanted any more are forgotten.
     ///
     /// # Errors
     /// If the schedule has changed since: the decision is void.
@@ -183,7 +183,7 @@ impl Maintenance {
     /// but for loading read views.
     fn next_work(&self, schedule: &Schedule, depth: Depth, is_filling: bool, puts_off: bool) -> Option<Job> {
         let is_asked = !schedule.decides || !schedule.is_paused();
-        debug_assert!(is_asked, "a paused background begins only what is asked for by name");
+        debug_assert!(is_asked, "a paused background begins only jobs that callers asked for");
         let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compacts = is_free && !schedule.flushes_only;
         let compaction = || compacts.then(|| self.pick_compaction(depth, schedule, puts_off)).flatten();

@@ -99,7 +99,7 @@ pub(crate) enum Answer {
     Unchanged(Outcome),
 }
 
-/// State whose change tells that space may be free now.
+/// State that changes when space may have become free.
 #[derive(Clone, Debug)]
 struct SpaceSeen {
     /// Jobs that had ended.

@@ -75,7 +75,7 @@ impl Maintenance {
     }
 
     /// Chooses and claims the extents that can be dropped, and waits for jobs that hold some of them; `None`
-    /// if there are none.
+    /// if no extent can be dropped.
     fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
         let mut claimed = None;
         self.background.scheduler.wait_until(|schedule| {

@@ -90,8 +90,8 @@ pub enum ChangeKind<'b> {
         /// The first key behind it.
         end: &'b [u8],
     },
-    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record says what is
-    /// in them. A program that follows the table ingests the same files, or begins again with a copy.
+    /// Extents came into the table, by [`ingest`](crate::IngestFile) or a bulk load: no record lists their
+    /// rows. A program that follows the table ingests the same files, or begins again with a copy.
     Ingest,
     /// Changed nothing: data that a batch carries for readers of changes.
     LogData {
@@ -175,8 +175,8 @@ impl ChangeBatch {
     }
 }
 
-/// What a record did to one of its tables, of which it says the name, or the log data that it is; none of
-/// another kind than users know.
+/// Returns the change that a record made to its table, with the table's name, or its log data; `None` for a
+/// kind of record that users do not know.
 pub(crate) fn change_of<'b>(
     seq: SeqNo,
     table: Option<&'b str>,

@@ -47,9 +47,9 @@ const POLL: Duration = Duration::from_millis(20);
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedOptions {
-    /// Only what is known to survive the loss of power: behind a sync of any writer. Otherwise all that is
-    /// visible. A loss of power may take away the end of that; a reader that got it is then ahead of the
-    /// database.
+    /// Returns only commits that are known to survive the loss of power: those before a sync of any writer.
+    /// Otherwise returns all visible commits; a loss of power may take away the last of them, and a reader
+    /// that got them is then ahead of the database.
     pub durable_only: bool,
 }
 
@@ -136,7 +136,7 @@ impl Shared {
 }
 
 impl Shared {
-    fn may_tell(&self, options: FeedOptions) -> SeqNo {
+    fn readable_up_to(&self, options: FeedOptions) -> SeqNo {
         match options.durable_only {
             true => self.journal.durable().min(self.journal.visible()),
             false => self.journal.visible(),
@@ -205,13 +205,13 @@ impl Feed {
     /// The next batch that is there now.
     ///
     /// # Errors
-    /// `Gone` if the reader fell behind what is kept; `Poisoned` in front of extents of which only the next
-    /// opening shows whether they came in; `Cancelled` once the database closes; `Busy` as [`Feed::beside`];
-    /// `Corrupt`, `Io`.
+    /// `Gone` if the reader fell behind the oldest kept segment; `Poisoned` in front of an ingest whose
+    /// outcome only the next opening decides; `Cancelled` once the database closes; `Busy` as
+    /// [`Feed::beside`]; `Corrupt`, `Io`.
     pub fn try_next(&mut self) -> Result<Option<ChangeBatch>> {
         loop {
             let Some(batch) = self.next_batch()? else { return Ok(None) };
-            let told = match self.fate_of(&batch) {
+            let changes = match self.fate_of(&batch) {
                 Ok(Fate::CameIn) => self.change_batch(batch.clone()),
                 Ok(Fate::Void) => Ok(None),
                 Ok(Fate::Open) => {
@@ -220,15 +220,15 @@ impl Feed {
                 }
                 Err(error) => Err(error),
             };
-            if let Some(told) = told.inspect_err(|_| self.trail.put_back(batch))? {
+            if let Some(changes) = changes.inspect_err(|_| self.trail.put_back(batch))? {
                 if let Source::Open(shared, _) = &self.source {
                     add(&shared.counters.batches_read_as_changes, 1);
                 }
                 debug_assert!(
-                    told.last_seq().0 + 1 == self.trail.next().0,
+                    changes.last_seq().0 + 1 == self.trail.next().0,
                     "the reader goes on behind the batch that it has got"
                 );
-                return Ok(Some(told));
+                return Ok(Some(changes));
             }
         }
     }
@@ -239,13 +239,13 @@ impl Feed {
             Source::Open(shared, options) => {
                 shared.refuse_if_closing()?;
                 let state = || Ok(shared.manifest.state());
-                self.trail.next_batch(shared.may_tell(*options), true, &state)
+                self.trail.next_batch(shared.readable_up_to(*options), true, &state)
             }
             Source::Files(files) => self.trail.next_batch(SeqNo::MAX, false, &|| files.state()),
         }
     }
 
-    /// Whether a batch changed what it says: the mark of extents may not have.
+    /// Says if the changes of a batch took place: the extents of an ingest mark may not have come in.
     fn fate_of(&self, batch: &ReadBatch) -> Result<Fate> {
         if !ingest_mark::is_mark(batch.records()) {
             return Ok(Fate::CameIn);
@@ -291,7 +291,7 @@ impl Feed {
             let next = self.trail.next();
             match &self.source {
                 Source::Open(shared, options) => {
-                    let is_there = || shared.may_tell(*options) >= next || shared.is_closing();
+                    let is_there = || shared.readable_up_to(*options) >= next || shared.is_closing();
                     shared.readers.of_changes().wait(&self.env, left.min(SLEEP_MAX), is_there);
                 }
                 Source::Files(_) => self.env.clock.sleep(left.min(POLL)),

@@ -152,7 +152,7 @@ impl Trail {
         let mut oldest = None;
         for segment in state.segments.values().rev() {
             let end = segment.seal.map(|seal| seal.end_offset);
-            // One behind which another one begins takes no more.
+            // A segment that another one follows takes no further records.
             let is_whole = end.is_some() || oldest.is_some();
             let Some(reader) = open(&segment.spec, end, is_whole)? else { continue };
             oldest = Some(reader.first_seq());

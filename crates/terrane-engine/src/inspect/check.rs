@@ -1,4 +1,4 @@
-//! `check`: verifies every checksum and every invariant of what is stored, and names what is wrong.
+//! `check`: verifies every checksum and every invariant of the stored data, and names each violation.
 
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
@@ -104,7 +104,7 @@ impl Shared {
         Ok(flow)
     }
 
-    /// Verifies the state that the manifest tells.
+    /// Verifies the state that the manifest records.
     fn check_manifest(&self, report: &mut CheckReport) {
         let state = self.manifest.state();
         let Err(error) = state.check() else { return };
@@ -153,9 +153,9 @@ impl Shared {
             Ok(replayed) => {
                 report.segments += replayed.segments.len() as u64;
                 report.bytes += replayed.bytes;
-                // Opened for reading only, the last segments are as their writer left them: what it was
-                // writing when it died is cut by the next recovery, and is no damage. What must be whole, the
-                // opening has checked.
+                // Opened for reading only, the last segments are as their writer left them: a group that it
+                // was writing when it died is cut by the next recovery, and is no damage. The opening has
+                // checked all that must be whole.
                 if let Some(cut) = replayed.cut.filter(|_| !self.options.read_only) {
                     let error = Error::corrupt(format!("a complete segment ends early: {}", cut.reason));
                     report.findings.push(Finding { table: None, error: error.at(cut.file, cut.offset) });

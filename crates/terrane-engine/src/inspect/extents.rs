@@ -107,8 +107,8 @@ impl Shared {
         entries
     }
 
-    /// The id that the database drew when it was made: 32 hexadecimal digits. A checkpoint, and what is
-    /// restored from a backup, have ids of their own.
+    /// The id that the database drew when it was made: 32 hexadecimal digits. A checkpoint and a restored
+    /// backup have ids of their own.
     #[must_use]
     pub fn database_id(&self) -> String {
         self.manifest.state().database.to_string()

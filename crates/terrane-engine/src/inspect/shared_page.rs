@@ -2,8 +2,9 @@
 //! is explained by a look at the lock, which is let go at once.
 //!
 //! 1. read the file; its writer may write over it just now, so a wrong checksum is read again, some times
-//! 2. the age by wall time 3. where that is too long, or the page comes from the future, or there is none:
-//!    whether a writer holds the lock.
+//! 2. the age by wall time
+//! 3. where that is too long, or the page comes from the future, or there is no page: does a writer hold the
+//!    lock?
 
 use std::path::Path;
 use std::time::Duration;
@@ -22,7 +23,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 const INTERVALS_MAX: u32 = 3;
 const OLD_MIN: Duration = Duration::from_secs(2);
 
-/// Whether the process that wrote a page still writes.
+/// State of the process that wrote a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PageWriterState {
@@ -35,7 +36,7 @@ pub enum PageWriterState {
     Gone,
 }
 
-/// A page of metrics, and what is known of its writer.
+/// A page of metrics, and the state of its writer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SharedMetrics {
@@ -43,7 +44,7 @@ pub struct SharedMetrics {
     pub page: MetricsPage,
     /// Its age by wall time.
     pub age: Duration,
-    /// Whether its writer still writes.
+    /// State of its writer.
     pub writer: PageWriterState,
 }
 

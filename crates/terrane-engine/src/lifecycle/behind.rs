@@ -1,4 +1,4 @@
-//! Sound records behind a break of the journal: an opening tells of them and keeps their bytes for repair.
+//! Sound records behind a break of the journal: an opening reports them and keeps their bytes for repair.
 
 use terrane_base::{Error, Result, SeqNo};
 use terrane_journal::{AsideLimits, Behind, Outcome, set_aside};
@@ -11,7 +11,7 @@ use crate::observe::stats::add;
 const SEGMENTS_LEFT_FREE: u64 = 2;
 
 impl Recovery<'_> {
-    /// Tells of sound records behind a break of the journal, and sets them aside where this opening goes on
+    /// Reports sound records behind a break of the journal, and sets them aside where this opening goes on
     /// to give their bytes away. `last_seq` is the last commit that counts.
     ///
     /// # Errors
@@ -19,7 +19,7 @@ impl Recovery<'_> {
     pub(crate) fn keep_behind(&self, behind: &[Behind], last_seq: SeqNo) -> Result<Vec<Error>> {
         let behind = self.uncounted(behind, last_seq);
         if self.options.read_only {
-            return Ok(self.tell_of_behind(&behind, last_seq, |_| self.remedy_of_reader()));
+            return Ok(self.report_behind(&behind, last_seq, |_| self.remedy_of_reader()));
         }
         let limits = AsideLimits {
             bytes_max: self.options.write_memory_bytes,
@@ -29,7 +29,7 @@ impl Recovery<'_> {
         debug_assert!(outcomes.len() == behind.len(), "each place has an outcome");
         let lost = behind.iter().zip(&outcomes).filter(|(_, outcome)| **outcome != Outcome::SetAside);
         add(&self.counters.records_behind_break_lost, lost.map(|(behind, _)| behind.records).sum());
-        self.tell_of_behind(&behind, last_seq, |at| match outcomes[at] {
+        self.report_behind(&behind, last_seq, |at| match outcomes[at] {
             Outcome::SetAside => self.place_of_aside(),
             Outcome::Lost(why) => format!("they are lost: {why}"),
         });
@@ -37,14 +37,14 @@ impl Recovery<'_> {
         Ok(Vec::new())
     }
 
-    /// Tells of sound records behind a break of the journal which a replay filter ended before: they go with
+    /// Reports sound records behind a break of the journal which a replay filter ended before: they go with
     /// the batches that it left out.
     pub(crate) fn leave_behind(&self, behind: &[Behind], last_seq: SeqNo) {
         let behind = self.uncounted(behind, last_seq);
         add(&self.counters.records_behind_break_lost, behind.iter().map(|behind| behind.records).sum());
         debug_assert!(!self.options.read_only, "a replay filter changes the journal");
         let remedy = "they are left out: the replay filter ended the journal before them";
-        self.tell_of_behind(&behind, last_seq, |_| remedy.to_owned());
+        self.report_behind(&behind, last_seq, |_| remedy.to_owned());
     }
 
     /// Those with numbers that the database did not get to.
@@ -53,7 +53,7 @@ impl Recovery<'_> {
         behind.iter().filter(|behind| behind.last_seq > last_seq).cloned().collect()
     }
 
-    fn tell_of_behind(
+    fn report_behind(
         &self,
         behind: &[Behind],
         last_seq: SeqNo,

@@ -1,5 +1,5 @@
-//! Notes: what a program keeps with a table for itself. They are stored with the table's options, under a
-//! name that is none.
+//! A comment per table, called a note, which the program sets. It is stored with the table's options, under a
+//! reserved name that is not an option.
 
 use terrane_base::{Error, Kind, Result};
 use terrane_format::manifest::EditOp;
@@ -20,7 +20,7 @@ impl Shared {
         stored.options.iter().find(|(name, _)| name == TABLE_NOTE).map(|(_, note)| note.clone())
     }
 
-    /// Notes something with a table, in the place of what was noted before. Durable on return.
+    /// Sets the note of a table, in the place of the one before. Durable on return.
     ///
     /// # Errors
     /// `Invalid` beyond 2,048 bytes, `NotFound` if the table was dropped, `Poisoned`, `Io`.

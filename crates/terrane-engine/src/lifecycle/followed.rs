@@ -3,7 +3,7 @@
 //!
 //! As with a database in a directory a view never changes, and the next one shares with it the cache and
 //! every extent that both have (`follower.rs`). The parts keep what they read between two views, so that they
-//! read only what is new.
+//! read only new objects.
 
 use std::fmt::Debug;
 use std::path::PathBuf;
@@ -24,8 +24,8 @@ pub trait Followed: Send + Sync + Debug {
     /// Where it lies, for messages.
     fn address(&self) -> &str;
 
-    /// Reads what is new, and returns the parts of a view of the present state; `None` if the view of the
-    /// moment `seen` has all that is there. After an error the next call goes on where this one began.
+    /// Reads what has changed, and returns the parts of a view of the present state; `None` if the view of
+    /// the moment `seen` is up to date. After an error the next call goes on where this one began.
     ///
     /// # Errors
     /// `NotFound` if there is no database; `Busy` if its writer changes it faster than it can be read;
@@ -53,7 +53,7 @@ pub struct Moment {
     pub count: u64,
     /// When the newest part of manifest or journal was written, by the clock of what holds it.
     pub written: Duration,
-    /// True if the view has what is only in the journal.
+    /// True if the view has the records that are only in the journal.
     pub has_journal: bool,
 }
 

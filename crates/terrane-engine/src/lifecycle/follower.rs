@@ -4,7 +4,7 @@
 //! next one, which shares with the one before the cache and every extent that both have. Why a view is right
 //! although files change under it:
 //!
-//! 1. The manifest is a chain of checksums; what is read of it is a state that the primary had.
+//! 1. The manifest is a chain of checksums; any part of it that reads well is a state that the primary had.
 //! 2. Journal segments are copied, and the copies are checked, groups, batches and chain: nothing in them
 //!    changes any more.
 //! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more
@@ -13,7 +13,7 @@
 //!    behind them has no reader yet, not even in the primary.
 //! 5. Extents are read when they are needed. The primary may have used their slots again: every index block
 //!    and filter is held against the checksum that the manifest gave this view, every data block against the
-//!    one in that index block. What is read is what the view means, or an error; the manifest of now tells
+//!    one in that index block. A read returns what the view means, or an error; the present manifest says
 //!    whether the primary gave the extent up (`Gone`) or it is damaged (`Corrupt`).
 
 use std::collections::HashMap;
@@ -219,8 +219,8 @@ struct Primary {
 impl Primary {
     /// The error, or that the primary has given the extent up, if it did.
     fn explain(&self, id: ExtentId, error: Error) -> Error {
-        let is_told = !matches!(error.kind(), Kind::Corrupt | Kind::NotFound | Kind::Io);
-        if is_told || terrane_base::planted!(BelieveGoneExtent) {
+        let is_final = !matches!(error.kind(), Kind::Corrupt | Kind::NotFound | Kind::Io);
+        if is_final || terrane_base::planted!(BelieveGoneExtent) {
             return error;
         }
         let Ok((_, now)) = Manifest::open_read_only(self.disk.clone(), &self.dir) else { return error };

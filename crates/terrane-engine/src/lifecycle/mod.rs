@@ -1,4 +1,4 @@
-//! From opening to closing: `open/`, recovery of the journal (`recover.rs`), filters of what is replayed
+//! From opening to closing: `open/`, recovery of the journal (`recover.rs`), filters of the replay
 //! (`replay_filter/`), and views of a database that another process writes (`follower.rs`; `followed.rs` if
 //! its parts lie elsewhere); notes with tables (`comment.rs`).
 

@@ -154,7 +154,7 @@ impl Recovery<'_> {
     /// The recovered state where the journal is missing: that of the extents.
     ///
     /// # Errors
-    /// `Corrupt` if the manifest tells impossible numbers.
+    /// `Corrupt` if the manifest has impossible numbers.
     pub(crate) fn without_journal(&self) -> Result<Recovered> {
         debug_assert!(self.options.read_only, "a writer replays its journal");
         let last_seq = self.state.last_seq();

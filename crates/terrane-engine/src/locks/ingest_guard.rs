@@ -63,8 +63,8 @@ impl Transactions {
         Watched(self)
     }
 
-    /// Keeps writers out of some ranges; what was under way there is visible on return. Requires: writes are
-    /// watched.
+    /// Keeps writers out of some ranges; writes that were under way there are visible on return. Requires:
+    /// writes are watched.
     ///
     /// # Errors
     /// `TimedOut` if another owner keeps a lock there for longer, `Cancelled` when the database closes.

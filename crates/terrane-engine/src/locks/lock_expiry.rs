@@ -75,8 +75,8 @@ impl Expiry {
 /// The transactions that expire, by their numbers.
 #[derive(Debug, Default)]
 pub(crate) struct LockExpiries {
-    /// How many there are, to see without a mutex that there are none. Relaxed: a thread that finds a lock of
-    /// one took the shard's mutex after it was counted.
+    /// Number of them, so that a thread sees without a mutex that there is nothing to look up. Relaxed: a
+    /// thread that finds a lock of one took the shard's mutex after it was counted.
     count: AtomicUsize,
     by_owner: Mutex<BTreeMap<Owner, Arc<Expiry>>>,
 }

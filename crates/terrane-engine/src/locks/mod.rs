@@ -44,7 +44,7 @@ const WINDOW_SHARE: u64 = 16;
 
 /// The shared state of the transactions of a database.
 pub(crate) struct Transactions {
-    /// Whether any lives.
+    /// The watch, which is on while a transaction lives.
     pub(crate) watch: Watch,
     /// Locks of keys.
     pub(crate) locks: LockTable,
@@ -74,7 +74,7 @@ impl Transactions {
         self.owners.fetch_add(1, Ordering::Relaxed) + 1
     }
 
-    /// Tells what there is now.
+    /// Adds the present numbers to `stats`.
     pub(crate) fn show(&self, stats: &mut Stats) {
         stats.transactions_live = self.watch.live();
         stats.transactions_prepared = self.prepared.lock().len() as u64;

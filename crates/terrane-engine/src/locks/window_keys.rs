@@ -13,7 +13,7 @@ use crate::read::scan::Bounds;
 
 type Keys = OrderedMap<SeqNo, Arc<[u8]>>;
 
-/// What a key takes here beside its bytes, which the window shares: its entry, and its part of the map's
+/// Bytes that a key takes here beside its own, which the window shares: its entry, and its part of the map's
 /// nodes.
 const KEY_BYTES: u64 = (Keys::ENTRY_BYTES * 3 / 2) as u64;
 

@@ -1,10 +1,10 @@
-//! The memory arbiter: samples what is in use, decides how the ceiling is divided ([`super::decide`]), and
+//! The memory arbiter: samples the memory in use, decides how the ceiling is divided ([`super::decide`]), and
 //! applies it.
 //!
 //! One tick, from three places: a writer after each quantum of bytes ([`MemoryArbiter::tick_of_writer`]), the
 //! background between two pieces of work ([`MemoryArbiter::tick_of_background`]) and behind work
 //! ([`MemoryArbiter::takes_trim`]). Beside them a job that begins or ends, a batch that asks for room and a
-//! changed ceiling divide anew at once.
+//! changed ceiling divide the memory again at once.
 //!
 //! Ownership rules:
 //! 1. `division` guards everything that decides. It is held for a sample, a decision and a store of the
@@ -43,8 +43,9 @@ use crate::table::settings::MemoryPlan;
 
 /// Bytes that the cache gives up in one step: several times what writers take from one tick to the next.
 const STEP_BYTES: u64 = 2 << 20;
-/// What is shown of memory that is owed within the limit of write memory.
-const OWED_MAX: f64 = 0.98;
+/// Highest debt of writers that are over their share and within the limit of write memory: it slows them, and
+/// never stops them.
+const SHARE_DEBT_MAX: f64 = 0.98;
 
 /// See the [module](self).
 pub(crate) struct MemoryArbiter {
@@ -64,7 +65,7 @@ pub(crate) struct MemoryArbiter {
     is_evicting: AtomicBool,
 }
 
-/// What the next division begins with.
+/// State that the next division begins with.
 #[derive(Default)]
 struct Division {
     state: State,
@@ -76,7 +77,7 @@ struct Division {
     loads: u64,
 }
 
-/// What was counted since the open, for a tick.
+/// Counts since the opening, for a tick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Counted {
     /// Bytes that writers brought.
@@ -85,7 +86,7 @@ pub(crate) struct Counted {
     pub(crate) replaced: u64,
 }
 
-/// What a tick found.
+/// The result of a tick.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Balance {
     /// Segments, the indexes over them, and the conflict window.
@@ -132,8 +133,8 @@ impl MemoryArbiter {
         self.plan().cache_bytes / 100 * percent
     }
 
-    /// Bytes that writers use: segments, the indexes over them, and what is kept of commits for transactions.
-    /// Does not look at the tables.
+    /// Bytes that writers use: segments, the indexes over them, and the commits that are kept for
+    /// transactions. Does not look at the tables.
     pub(crate) fn use_of_writers(&self) -> u64 {
         self.writers.bytes()
     }
@@ -143,14 +144,14 @@ impl MemoryArbiter {
         self.debt_of(self.use_of_writers())
     }
 
-    /// The debt of writers that use `write_bytes`. What they have beyond a smaller share is owed and does not
+    /// The debt of writers that use `write_bytes`. Memory beyond a smaller share counts as debt, and does not
     /// stop them.
     pub(crate) fn debt_of(&self, write_bytes: u64) -> f64 {
         let limit = self.budget.write_bytes();
         debug_assert!(limit > 0, "without write memory no batch is ever admitted");
-        let owed = write_bytes as f64 / limit as f64;
+        let of_limit = write_bytes as f64 / limit as f64;
         let of_share = write_bytes as f64 / self.share_of(limit) as f64;
-        owed.max(of_share.min(OWED_MAX))
+        of_limit.max(of_share.min(SHARE_DEBT_MAX))
     }
 
     /// Bytes of a memtable at which it is full now.
@@ -170,7 +171,7 @@ impl MemoryArbiter {
         part_of(bytes, self.write_share.load(Ordering::Relaxed))
     }
 
-    /// The tick of a writer: divides memory and lets the cache give up some of what is too much.
+    /// The tick of a writer: divides memory and lets the cache evict a part of its excess.
     pub(crate) fn tick_of_writer(&self, counted: Counted) -> Balance {
         let loads = self.cache.misses(ObjectKind::Data).saturating_sub(counted.replaced);
         let level_bytes = self.writers.tables.level_bytes();
@@ -220,8 +221,8 @@ impl MemoryArbiter {
         has_room(divided.stop_at)
     }
 
-    /// Promises `bytes` to a batch that is larger than its share, in the place of what was promised before;
-    /// none once the journal counts them.
+    /// Promises `bytes` to a batch that is larger than its share, in the place of the promise before; 0 once
+    /// the journal counts them.
     pub(crate) fn promise(&self, bytes: u64) {
         debug_assert!(bytes < u64::MAX / 4, "{bytes} bytes of one batch");
         // Relaxed: the next look sees it.
@@ -294,7 +295,7 @@ impl MemoryArbiter {
         self.budget.under(memory_bytes, now)
     }
 
-    /// Changes the ceiling. On return the cache has given up what is too much, but for what readers hold.
+    /// Changes the ceiling. On return the cache has evicted its excess, except for blocks that readers hold.
     pub(crate) fn set_ceiling(&self, options: &Options) {
         self.divide(0, |_| {
             self.budget.set(options);
@@ -335,7 +336,7 @@ impl MemoryArbiter {
         Divided { shares, writers, stop_at, is_adaptive: plan.adaptive }
     }
 
-    /// Evicts one step of what is beyond the limit of the cache, unless another tick does.
+    /// Evicts one step of the excess over the limit of the cache, unless another tick does.
     fn evict_step(&self) {
         struct Ended<'a>(&'a AtomicBool);
         impl Drop for Ended<'_> {

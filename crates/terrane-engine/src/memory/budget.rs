@@ -15,7 +15,7 @@ use crate::table::settings::{MemoryPlan, has_room_for_chunks};
 /// See the [module](self).
 #[derive(Debug)]
 pub(crate) struct Budget {
-    /// Sizes that the database was opened with; what is 0 follows from the ceiling.
+    /// Sizes that the database was opened with; 0 means that the size follows from the ceiling.
     asked: Options,
     plan: RwLock<MemoryPlan>,
     memory_bytes: AtomicU64,
@@ -49,7 +49,7 @@ impl Budget {
         self.memory_bytes.load(Ordering::Relaxed)
     }
 
-    /// What writers may have of it.
+    /// The part of it that writers may have.
     #[inline]
     pub(crate) fn write_bytes(&self) -> u64 {
         self.write_bytes.load(Ordering::Relaxed)

@@ -14,18 +14,16 @@
 //!    takes it back; until the cache has evicted it, it belongs to neither, so that no writer waits for it.
 //! 2. *Share of writers* ([`write_share`]): while reads load a block for every [`SHORT_BYTES`] that are
 //!    written, writers do with less and less, down to half; the share comes back once hardly a block was
-//!    loaded for [`CALM_MIN`]. Write memory above what a generation of useful size takes saves the levels
-//!    some merging; memory of the cache saves every read that would miss a load. Where the data are far
-//!    larger than what writers give up, they keep it: the hit ratio would not change. A smaller share makes
-//!    memtables and generations full earlier and counts memory as owed earlier; the limit of write memory
-//!    stays, so a batch that fits once always fits.
-//! 3. *Limit of the cache* ([`MemoryPlan::cache_limit`]): what writers leave of what is shared, less a slack:
-//!    room for what writers take from one tick to the next, so that they need not wait for evictions.
-//!    Writers wait once half of the slack is left ([`MemoryPlan::step_bytes`]). Mostly the cache has evicted
-//!    by then. But what is evicted is free only when no reader is in the middle of a look, and a reader
-//!    without a processor may stay there for long.
-//! 4. *Readers* ([`MemoryPlan::beside_readers`]): an index that left its table while readers hold it belongs
-//!    to no part. The cache does with less by as much, down to half of its own share. Writers do not wait for
+//!    loaded for [`CALM_MIN`]. Write memory above the size of a useful generation saves the levels some
+//!    merging; memory of the cache saves every read that would miss a load. Where the data are far larger
+//!    than the memory that writers would give up, they keep it: the hit ratio would not change. A smaller
+//!    share makes memtables and generations full earlier and counts memory as debt earlier; the limit of
+//!    write memory stays, so a batch that fits once always fits.
+//! 3. *Limit of the cache* ([`MemoryPlan::cache_limit`]): the shared memory that writers leave, less a slack:
+//!    room for the bytes that writers take from one tick to the next, so that they need not wait for
+//!    evictions. Writers wait once half of the slack is left ([`MemoryPlan::step_bytes`]). Mostly the cache
+//!    has evicted by then. But an evicted block is free only when no reader is in the middle of a look, and a
+//!    reader
 //!    it: nothing that they could wait for frees it.
 //! 5. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
 //!    [`TRIM_SHARE`] of the ceiling since the last trim, or a job has ended, the background returns freed
@@ -55,7 +53,7 @@ pub(super) const WHOLE: u64 = 256;
 const LEAST: u64 = WHOLE / 2;
 const STEP_DOWN: u64 = WHOLE / 8;
 const STEP_UP: u64 = WHOLE / 16;
-/// What writers give up is at least one part in so many of the data, or they keep it.
+/// Writers give memory up only if it is at least one part in so many of the data.
 const DATA_SHARE: u64 = 10;
 
 /// Of the ceiling, one part in this many given up by the cache is worth a trim.
@@ -74,11 +72,12 @@ pub(super) enum Lease {
     Jobs,
     /// The cache: its limit is higher by it.
     Cache,
-    /// The limit of the cache is not higher any more, and what the cache still has is not too much yet.
+    /// The limit of the cache is not higher any more, but the cache still has the lent bytes, which do not
+    /// count as excess yet.
     Returning,
 }
 
-/// What is remembered from tick to tick.
+/// State that is kept from tick to tick.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct State {
     pub(super) lease: Lease,
@@ -116,7 +115,7 @@ impl Default for State {
     }
 }
 
-/// What writers brought and readers missed since the last tick that said so.
+/// Bytes that writers brought and blocks that readers missed since the last tick that carried such counts.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Traffic {
     /// Bytes written.
@@ -134,9 +133,9 @@ pub(super) enum Occasion {
     Write(Traffic),
     /// The background between two pieces of work: may lend the memory of jobs.
     Background,
-    /// A job begins or ends, or what was lent is back.
+    /// A job begins or ends, or lent memory is back.
     Job {
-        /// True if the cache has evicted what was lent.
+        /// True if the cache has evicted the lent bytes.
         is_returned: bool,
     },
     /// The background after work: trims.
@@ -147,7 +146,7 @@ pub(super) enum Occasion {
     Ceiling,
 }
 
-/// What is sampled.
+/// The sample of a tick.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Inputs {
     /// The ceiling, and how much of it each part may have.
@@ -166,12 +165,12 @@ pub(super) struct Inputs {
     pub(super) before: State,
 }
 
-/// What each part gets.
+/// The share of each part.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shares {
     /// The limit of the cache.
     pub(super) cache_limit: u64,
-    /// What writers and the cache may hold together now.
+    /// Bytes that writers and the cache may hold together now.
     pub(super) together: u64,
     /// True if freed memory goes back to the system.
     pub(super) trim: bool,
@@ -293,7 +292,7 @@ impl MemoryPlan {
         (self.shared_bytes() + lent_bytes).saturating_sub(foreseen)
     }
 
-    /// Rule 4: what is left of a limit of the cache beside indexes of `held_bytes` that readers hold.
+    /// Rule 4: the limit of the cache beside indexes of `held_bytes` that readers hold.
     fn beside_readers(&self, limit: u64, held_bytes: u64) -> u64 {
         if !self.adaptive {
             return limit;
@@ -303,8 +302,8 @@ impl MemoryPlan {
         left
     }
 
-    /// What writers may still take from the look that lets them go on to the next one: a segment, and chunks
-    /// of indexes. They wait where less is left of what they and the cache may hold together.
+    /// Bytes that writers may take from one look that lets them go on to the next: a segment, and chunks of
+    /// indexes. They wait where less is left of the bytes that they and the cache may hold together.
     ///
     /// Beside a cache at its limit so much is always left for writers within their share, so the wait ends:
     /// at most half of the slack, and half of what the cache has of its own.

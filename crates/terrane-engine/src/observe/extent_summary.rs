@@ -19,7 +19,7 @@ pub struct ExtentSummary {
     pub raw_bytes: u64,
     /// Bytes of the index block.
     pub index_bytes: u64,
-    /// Bytes of the filter; 0 if there is none.
+    /// Bytes of the filter; 0 without a filter.
     pub filter_bytes: u64,
     /// Data blocks.
     pub blocks: u64,

@@ -1,11 +1,11 @@
 //! The file of the page of metrics that this process shares with others, and the thread that writes it.
 //!
-//! The thread waits, makes a page and writes it over the one before, in place and without a sync: the page
-//! is worth nothing once the process has died. What is longer than the file is appended before the rest is
+//! The thread waits, makes a page and writes it over the one before, in place and without a sync: the page is
+//! worth nothing once the process has died. Bytes beyond the end of the file are appended before the rest is
 //! written over, so a device without room leaves the page before as it was. An opening for writing removes
-//! the page of a process that died. No reader and no writer of the database does anything for it.
-//! The first page comes one interval after the opening, so what is open for less leaves the device alone.
-//! The file is opened again each time: if it is removed meanwhile, the next page is in a new one.
+//! the page of a process that died. No reader and no writer of the database does anything for it. The first
+//! page comes one interval after the opening, so a shorter opening leaves the device alone. The file is
+//! opened again each time: if it is removed meanwhile, the next page is in a new one.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -39,7 +39,7 @@ impl PageFile {
         }
     }
 
-    /// Writes a page where there is none; leaves no part of one.
+    /// Writes a page where no file is yet; on an error leaves no part of one.
     fn create(&self, page: &[u8]) -> Result<()> {
         let file = self.disk.open(&self.path, OpenMode::Create, false)?;
         file.write_at(0, page).inspect_err(|_| {
@@ -79,8 +79,8 @@ impl PageFile {
     }
 }
 
-/// Writes a page over the one in `file`. The bytes behind that one are no part of it: they come first, as
-/// they are what a full device refuses.
+/// Writes a page over the one in `file`. The bytes behind that one come first, because a full device refuses
+/// them.
 fn write_over(file: &dyn File, page: &[u8]) -> Result<()> {
     let len = file.len()?.min(page.len() as u64);
     let (over, behind) = page.split_at(len as usize);
@@ -116,7 +116,7 @@ mod tests {
         assert!(!shared.exists(&dir.join(METRICS)).expect("a device without faults"));
     }
 
-    /// A device that is full takes what is written over, and refuses what is appended.
+    /// A full device accepts bytes that replace others, and refuses an append.
     #[test]
     fn a_longer_page_that_finds_no_room_leaves_the_page_before_whole() {
         let memory = MemDisk::new();

@@ -112,7 +112,7 @@ impl SlowLog {
         self.read_micros > 0
     }
 
-    /// Runs a point read of so many keys, and tells if it is slow.
+    /// Runs a point read of so many keys, and logs it if it is slow.
     #[inline]
     pub(crate) fn read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
         if self.read_micros > 0 {
@@ -140,7 +140,7 @@ impl SlowLog {
         done
     }
 
-    /// Runs a step or a placement of a scan, and tells if it is slow.
+    /// Runs a step or a placement of a scan, and logs it if it is slow.
     #[cold]
     pub(crate) fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
         let before = terrane_base::counters::read_counters().versions_skipped;

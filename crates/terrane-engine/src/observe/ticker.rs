@@ -60,7 +60,7 @@ impl Ticker {
         Ok(())
     }
 
-    /// Ends the thread, if there is one, and waits for it; false if there is none.
+    /// Ends the thread and waits for it; returns false if there is no thread.
     pub(crate) fn close(&self) -> bool {
         *self.wait.is_closing.lock() = true;
         self.wait.closed.notify_all();

@@ -26,7 +26,7 @@ pub(crate) struct TablePressure {
     backlog_permille: AtomicU64,
 }
 
-/// Whether runs are due to sink.
+/// Since when runs are due to sink, if they are.
 #[derive(Debug, Default)]
 struct Due {
     is_due: bool,

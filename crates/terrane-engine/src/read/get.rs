@@ -2,8 +2,8 @@
 //! version is found. Readers take no lock; on a hit they write no shared cache line but a clear reference
 //! bit. One epoch, one hash of the key and no allocation but the caller's buffer serve the whole way.
 //!
-//! A range delete hides what is older, and every source behind the one that has it is: there a read ends
-//! (`docs/design/0019-range-deletes.md`).
+//! A range delete hides every older version, so also every source behind the one that has the delete: a read
+//! ends there (`docs/design/0019-range-deletes.md`).
 //!
 //! The read view is loaded before the visible number: whatever background work finished before that dropped
 //! only versions that a newer visible one hides.
@@ -32,7 +32,7 @@ use crate::table::semantics::ReadClock;
 /// How point reads are done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadMode {
-    /// A snapshot's number; `None` for what is visible when the read begins.
+    /// A snapshot's number; `None` for the newest visible number when the read begins.
     pub at: Option<SeqNo>,
     /// True if the filters of extents are asked before their blocks.
     pub filters: bool,
@@ -254,7 +254,7 @@ impl Shared {
         loop {
             let view = table.view(guard);
             let seq = mode.at.unwrap_or_else(|| self.journal.visible());
-            // What is visible was in a read view before: if it was in none but a later one, there is one.
+            // A visible version is in a read view: if this one lacks it, the table has a newer one by now.
             if mode.at.is_some() || std::ptr::eq(view, table.view(guard)) {
                 debug_assert!(seq <= self.journal.visible(), "a snapshot has a number that was visible");
                 return (view, seq);
@@ -337,7 +337,7 @@ pub(crate) enum Walk {
 }
 
 /// The walk through overflow runs and levels from the `first`-th on, as far as everything it needs is cached.
-/// Adds what it searched to `runs`; what is missing is searched again.
+/// Adds the number of sorted runs that it searched to `runs`; a run with a missing part is searched again.
 #[inline(always)]
 pub(crate) fn get_cached(
     epoch: &Epoch,

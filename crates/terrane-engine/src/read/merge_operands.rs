@@ -1,4 +1,4 @@
-//! Values that are more than one version: operands of merges, folded onto what is older.
+//! Values that are more than one version: operands of merges, folded onto an older version.
 //!
 //! A point read comes here when the first version that it finds is an operand: 1. the versions of the key,
 //! newest first through all sources, until one ends the chain ([`terrane_base::chain`]), 2. the table's merge

@@ -44,8 +44,8 @@ pub(crate) fn leads_to_value(pointer: SeqKind, bytes: &[u8], now: &ReadClock<'_>
 }
 
 /// Replaces the stored bytes of a pointer, which are `bytes` from `start` on, by the value that it leads to,
-/// if it has not expired and everything on the way is cached; returns whether it did. If not, `bytes` are as
-/// before, and [`inline`] reads what is missing or tells what is wrong.
+/// if it has not expired and everything on the way is cached; returns true if it did. If not, `bytes` are as
+/// before, and [`inline`] reads the missing blocks or returns the error.
 ///
 /// Under the caller's epoch, so that the tree need not be kept by its count.
 #[inline]

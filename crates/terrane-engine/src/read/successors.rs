@@ -9,8 +9,8 @@ use terrane_compaction::JobResult;
 use terrane_levels::Metasnapshot;
 use terrane_table::Extent;
 
-/// What the target of a job holds of the keys of `inputs`, which go with its `result`, in key order: what the
-/// job wrote, earlier parts included, as far as `tree` has it. Whatever else was there the job has replaced.
+/// The extents in the target level of a finished job that hold keys of its `inputs`, in key order: extents of
+/// its `result`, those of earlier parts included, as far as `tree` has them. The job has replaced all others.
 pub(crate) fn successors_of(
     tree: &Metasnapshot,
     result: &JobResult,

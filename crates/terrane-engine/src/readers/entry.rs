@@ -22,7 +22,7 @@ pub(crate) struct Shard {
 
 /// One live reader, or none.
 pub(crate) struct Entry {
-    /// 0 where there is none.
+    /// 0 without a table.
     pub(crate) id: u64,
     pub(crate) origin: Origin,
     pub(crate) since: Since,

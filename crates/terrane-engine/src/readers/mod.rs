@@ -196,8 +196,8 @@ impl Readers {
         }
     }
 
-    /// What `copy` takes of each live reader. Nothing of it is dropped under the lock: it may be the last
-    /// reference to what a reader held.
+    /// Copies something of each live reader by `copy`. Drops nothing under the lock: a dropped value may be
+    /// the last reference to an object that a reader held.
     pub(crate) fn copy_live<R>(&self, copy: impl Fn(&Entry) -> R) -> Vec<R> {
         let mut copies = Vec::new();
         for shard in &self.shards {
@@ -206,7 +206,7 @@ impl Readers {
         copies
     }
 
-    /// Tells what there is of readers now.
+    /// Adds the present numbers of readers to `stats`.
     pub(crate) fn show(&self, now: Duration, stats: &mut Stats) {
         self.tick(now);
         stats.readers_expired = self.expired.load(Ordering::Relaxed);

@@ -229,11 +229,11 @@ impl Repair<'_> {
                 break;
             }
         }
-        self.tell_of_aside(file, &shown);
+        self.report_aside(file, &shown);
         Ok(next)
     }
 
-    fn tell_of_aside(&mut self, file: AsideFile<'_>, shown: &str) {
+    fn report_aside(&mut self, file: AsideFile<'_>, shown: &str) {
         let AsideFile { kept, taken, older, unsure, .. } = file;
         self.report.set_aside += taken;
         if let Some((count, error)) = unsure {

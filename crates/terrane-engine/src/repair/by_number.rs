@@ -130,7 +130,7 @@ impl Repair<'_> {
         self.copy_by_number(target, &rows, &wanted)
     }
 
-    /// Copies what is `wanted` of the table `old` into the table `target` of the new database.
+    /// Copies the `wanted` entries of the table `old` into the table `target` of the new database.
     pub(super) fn copy_by_number(
         &mut self,
         target: TableId,
@@ -336,7 +336,7 @@ impl<'r> RowCursor<'r> {
         }
     }
 
-    /// Opens the first block from `at` on that can be read; none if there is none.
+    /// Opens the first block from `at` on that can be read; `None` if no block can.
     fn open_block_of(
         &mut self,
         mut scanner: ExtentScanner,
@@ -366,7 +366,7 @@ impl<'r> RowCursor<'r> {
         }
     }
 
-    /// Notes that these keys cannot be read here. Beyond [`HOLES_MAX`] the last hole grows over what is
+    /// Notes that these keys cannot be read here. Beyond [`HOLES_MAX`] the last hole grows over the keys
     /// between instead: more rows than need be are uncertain then.
     fn miss(&mut self, first: &[u8], last: &[u8]) {
         let is_full = self.holes.len() >= HOLES_MAX;

@@ -2,9 +2,9 @@
 //!
 //! 1. An extent that another database wrote is left out (`origins.rs`).
 //! 2. Index and range deletes of each give its keys and numbers.
-//! 3. What is left of the manifest is asked: an extent that it removed is out of date and left out; one that
-//!    it added is as good as ever, and has its number from there if it is numbered as a whole. Of all others
-//!    it is not known whether the database still had them: they are *unlisted*.
+//! 3. The rest of the manifest is asked: an extent that it removed is out of date and left out; one that it
+//!    added is as good as ever, and has its number from there if it is numbered as a whole. Of all others it
+//!    is not known whether the database still had them: they are *unlisted*.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -105,7 +105,7 @@ impl Repair<'_> {
         let meta = match inspected {
             Ok(meta) => meta,
             Err(error) => {
-                // What was written over in part is out of date; of what is damaged the same cannot be said.
+                // An extent that was written over in part is out of date; a damaged one may still be listed.
                 let is_listed =
                     matches!(known, Some(LastKnown::Added(_, meta)) if meta.index == footer.index);
                 if is_listed {
@@ -165,14 +165,14 @@ pub(super) fn may_lack_edits(
 ) -> Result<bool> {
     match state {
         Some(state) if doubt.is_some() => Ok(proves_more_edits(disk, source, state, edit_number)?
-            || names_what_is_gone(&**disk, source, state)?),
+            || names_missing_extent(&**disk, source, state)?),
         _ => Ok(true),
     }
 }
 
-/// Returns true if the state names an extent that is not there: an edit that removed it is lost, or it is
+/// Returns true if the state names an extent that is missing: an edit that removed it is lost, or it is
 /// damaged.
-fn names_what_is_gone(disk: &dyn Disk, source: &Path, state: &State) -> Result<bool> {
+fn names_missing_extent(disk: &dyn Disk, source: &Path, state: &State) -> Result<bool> {
     let mut open: Option<(u32, Option<Arc<dyn File>>)> = None;
     let files: BTreeMap<u32, PathBuf> = match data_files(disk, &source.join(DATA)) {
         Err(error) if error.kind() == Kind::NotFound => return Ok(true),

@@ -52,7 +52,7 @@ fn is_of(disk: &dyn Disk, path: &Path, id: SegmentId) -> bool {
 }
 
 /// Returns true if the journal knows of edits that the manifest, which ends without its mark, does not have:
-/// `state` is out of date then. Such a segment was removed, was added, or tells of a later edit.
+/// `state` is out of date then. Such a segment was removed, was added, or belongs to a later edit.
 pub(super) fn proves_more_edits(
     disk: &Arc<dyn Disk>,
     source: &Path,
@@ -381,7 +381,7 @@ impl Repair<'_> {
         let table = record.table;
         let is_flushed = state.tables.get(&table).is_some_and(|table| seq <= state.flushed(table));
         let is_left = self.is_of_a_table(state, table) && !is_flushed;
-        // An extent tells nothing of the other keys of a range delete.
+        // An extent does not show which other keys a range delete covers.
         let is_of_range = self.is_by_number && record.kind == RecordKind::RangeDelete;
         is_left && (is_of_range || seq > self.reached.of(table, record.key, 0))
     }

@@ -45,7 +45,7 @@ struct Holes {
 }
 
 impl Holes {
-    /// Adds a hole. Beyond [`HOLES_MAX`] or [`HOLE_BYTES_MAX`] the last one of the place grows over what is
+    /// Adds a hole. Beyond [`HOLES_MAX`] or [`HOLE_BYTES_MAX`] the last one of the place grows over the keys
     /// between instead: more rows than need be are uncertain then.
     fn add(&mut self, place: usize, first: &[u8], last: &[u8]) {
         debug_assert!(
@@ -248,8 +248,8 @@ impl Repair<'_> {
         self.write_versions(copying, &mut versions)
     }
 
-    /// Writes the versions of a key that make its value, oldest first, but what was written from a deeper
-    /// place.
+    /// Writes the versions of a key that make its value, oldest first, without those that were written from a
+    /// deeper place.
     fn write_versions(&mut self, copying: &Copying<'_>, versions: &mut Versions) -> Result<()> {
         if versions.list.is_empty() {
             return Ok(());
@@ -267,7 +267,7 @@ impl Repair<'_> {
             {
                 self.write_or_lose(copying.target, &key, seq_kind, &value)?;
             } else {
-                // Newer operands would be folded onto nothing, or onto what is older.
+                // Newer operands would be folded onto nothing, or onto an older version.
                 self.write(copying.target, &key, RecordKind::Delete, &[])?;
                 break;
             }
@@ -275,7 +275,7 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Writes a version, or tells that it is damaged although its block is not.
+    /// Writes a version, or reports that it is damaged although its block is not.
     pub(super) fn write_or_lose(
         &mut self,
         table: TableId,

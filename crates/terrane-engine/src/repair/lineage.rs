@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(
             kept(&of(9), "key", &[(0, 5), (1, 5)]),
             [(0, 5), (1, 5)],
-            "nothing tells which came first"
+            "no record says which came first"
         );
         assert_eq!(kept(&of(12), "key", &[(0, 5), (1, 5)]), [(0, 5), (1, 5)], "it was there still");
     }

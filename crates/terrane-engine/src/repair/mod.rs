@@ -79,7 +79,7 @@ struct Repair<'a> {
     gone_below: TableId,
     /// Extents by table, if the levels are not known.
     found: BTreeMap<TableId, Arc<Rows>>,
-    /// True if edits of the manifest are lost: it does not tell what there is.
+    /// True if edits of the manifest are lost: it does not list all extents.
     is_by_number: bool,
     /// The salt in the groups of the database's segments, if it is known.
     salt: Option<u32>,
@@ -246,8 +246,7 @@ fn with_functions_of_default(
         return (options, Vec::new());
     };
     let (kept, mut missing) = kept_of(stored, functions);
-    // One whose rows are left out is made by bytes: what it is made with here would not be what it was made
-    // with there.
+    // A table whose comparator is not registered is created empty, in byte order.
     let keeps_order = functions.orders.has(order_of(stored));
     for (name, value) in kept.into_iter().filter(|(name, _)| keeps_order || name != KEY_ORDER) {
         missing.extend(options.set(&name, &value).err());
@@ -321,7 +320,7 @@ impl Repair<'_> {
         self.note_default(state)
     }
 
-    /// Gives the default table, which is there already, what was noted with the old one; not if that is left
+    /// Gives the default table, which is there already, the note of the old one; not if the old one is left
     /// out: the note is about its rows.
     fn note_default(&self, state: &terrane_levels::State) -> Result<()> {
         let mut tables = state.tables.values().filter(|table| !table.dropped);

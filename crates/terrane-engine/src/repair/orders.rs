@@ -26,7 +26,7 @@ pub(super) fn unordered_of(state: &State, functions: &Functions) -> Result<BTree
     for table in state.tables.values().filter(|table| !table.dropped) {
         let (order, orders) = (order_of(table), &functions.orders);
         let is_comparator = table.options.iter().any(|(name, _)| name == COMPARATOR);
-        // One of the other kind under that name would take keys for what they are not.
+        // A function of the other kind with this name would misread the stored keys.
         let is_of_kind =
             [BYTEWISE, REVERSE].contains(&order) || is_comparator != orders.collation(order).is_missing();
         if orders.has(order) && is_of_kind {

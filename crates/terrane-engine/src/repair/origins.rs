@@ -2,10 +2,11 @@
 //!
 //! 1. [`Footers::scan`] looks at the end of each page of 4 KiB of each data file: a footer that holds there
 //!    says how long its extent is, so where it begins. Of several that begin at one slot the shortest counts:
-//!    behind its end may lie what is left of an older one.
+//!    behind its end may lie the rest of an older one.
 //! 2. [`Footers::restore_tables`] gives the tables that no readable part of the manifest names their names
 //!    and options.
-//! 3. [`Family`] tells extents of this database, and of those that it is a copy of, from extents of others.
+//! 3. [`Family`] distinguishes extents of this database, and of those that it is a copy of, from extents of
+//!    others.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -148,12 +149,12 @@ impl Footers {
         let origin =
             bytes.and_then(|bytes| footer.origin.check(&bytes).and_then(|()| Origin::decode(&bytes)));
         let offset = start + u64::from(footer.origin.offset);
-        let told = |error: Error| {
+        let doubt = |error: Error| {
             error
                 .context(format!("extent {id}: where it comes from cannot be read"))
                 .at(path.display().to_string(), offset)
         };
-        origin.map_err(|error| self.doubts.push(told(error))).ok()
+        origin.map_err(|error| self.doubts.push(doubt(error))).ok()
     }
 
     /// Names the tables that extents of the database are of and no readable part of the manifest creates. Of
@@ -198,16 +199,17 @@ pub(super) type Age = (usize, u64, u64);
 /// The databases whose extents are those of the damaged one.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Family {
-    /// `None`: nothing tells which database it is, so all are taken for its own.
+    /// `None`: no file says which database it is, so all are taken for its own.
     own: Option<DatabaseId>,
     /// The others, the oldest first.
     before: Vec<DatabaseId>,
 }
 
 impl Family {
-    /// The family of the database in `source`: its own id, those in `ORIGINS`, those of extents that what is
-    /// left of the manifest lists, and what extents of all these say they are copies of. Where none of all
-    /// extents is the database's own, it is a copy that has lost `ORIGINS`, and all are taken for its own.
+    /// The family of the database in `source`: its own id, those in `ORIGINS`, those of extents that the rest
+    /// of the manifest lists, and those that extents of all these name as the databases that they are copies
+    /// of. If no extent is the database's own, it is a copy that has lost `ORIGINS`, and all are taken for
+    /// its own.
     pub(super) fn of(disk: &dyn Disk, source: &Path, remains: &Remains, footers: &mut Footers) -> Family {
         if !remains.has_id {
             return Family::default();

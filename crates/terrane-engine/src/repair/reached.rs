@@ -1,9 +1,9 @@
-//! How far a repair has come with each key of a table with a merge operator: what lies in two places must not
-//! be folded twice.
+//! How far a repair has come with each key of a table with a merge operator: a version that lies in two
+//! places must not be folded twice.
 //!
-//! Places are copied deepest first, and the journal behind them. So what was copied of a key is what the
-//! deeper places have of it, and is looked up there, in the damaged database: that takes the memory of a
-//! small cache, however many keys there are.
+//! Places are copied deepest first, and the journal behind them. So the versions of a key that are copied
+//! already are those of the deeper places, and are looked up there, in the damaged database: that takes the
+//! memory of a small cache, however many keys there are.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Reached {
     }
 
     /// The greatest number of a version of `key` that can be read in the places of a table from the
-    /// `first`-th on; 0 if there is none.
+    /// `first`-th on; 0 without one.
     pub(super) fn of(&self, table: TableId, key: &[u8], first: usize) -> SeqNo {
         let places = self.tables.get(&table).into_iter().flatten().skip(first);
         // Extents that cannot be read were not copied.

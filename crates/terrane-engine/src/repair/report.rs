@@ -12,7 +12,7 @@ const NAMED_BYTES_MAX: usize = 16 << 20;
 pub struct Loss {
     /// Name of the table it belonged to, if that is known.
     pub table: Option<String>,
-    /// First and last key of what is lost, if they are known.
+    /// First and last lost key, if they are known.
     pub keys: Option<(Vec<u8>, Vec<u8>)>,
     /// Versions lost, if it is known how many.
     pub entries: Option<u64>,
@@ -57,8 +57,8 @@ pub struct RepairReport {
     pub replaced: u64,
     /// Records from the journal.
     pub records: u64,
-    /// Of those, records behind a break of the journal that an opening had set aside: what was deleted since
-    /// may be back with them.
+    /// Of those, records behind a break of the journal that an opening had set aside: rows that were deleted
+    /// since may be back with them.
     pub set_aside: u64,
     /// Bytes of the lists above.
     named_bytes: usize,
@@ -120,7 +120,7 @@ impl RepairReport {
         fits
     }
 
-    /// Returns true if everything was brought over, as far as that can be told.
+    /// Returns true if everything was brought over, as far as a repair can know.
     #[must_use]
     pub fn is_whole(&self) -> bool {
         self.losses.is_empty() && self.losses_left_out == 0

@@ -53,7 +53,7 @@ impl ValueTablesFound {
                 Err(failed) => error = Some(failed),
             }
         }
-        Err(error.unwrap_or_else(|| Error::corrupt("it is in no value table that was found")))
+        Err(error.unwrap_or_else(|| Error::corrupt("the value is missing from all value tables found")))
     }
 }
 

@@ -93,7 +93,7 @@ impl InMemory {
 pub(crate) enum NoJob {
     /// By a change of the table only.
     UntilChanged,
-    /// By what is no change of the table, too.
+    /// By other causes, too.
     ForNow,
 }
 

@@ -1,7 +1,7 @@
 //! Which levels' filters are worth asking.
 //!
-//! A filter pays where it says no. The deepest level of a tree that is asked for keys that exist says yes
-//! nearly always: there a filter is one more cache miss, and memory that blocks could have. So some keys,
+//! A filter is useful where it says no. The deepest level of a tree that is asked for keys that exist says
+//! yes nearly always: there a filter is one more cache miss, and memory that blocks could have. So some keys,
 //! chosen by their hash, ask every filter and count the answers; the others ask the filters of those levels
 //! where enough of the counted answers were no. The counts decay, so a load that changes is followed. Answers
 //! of reads never depend on it.

@@ -16,7 +16,8 @@ pub(crate) fn flushed_up_to(
     let first = behind(2);
     let all = EditOp::FlushedAll { seq };
     // A manifest that cannot begin a new file, which the operation needs once, may have room for an edit: a
-    // full device gets space by trims. One that can be written no more says so of the edit.
+    // full device gets space by trims. A manifest that cannot be written any more returns that error from the
+    // edit.
     if first.len() > 1 && manifest.reach_version(all.version()).is_ok() {
         return vec![all];
     }

@@ -44,10 +44,10 @@ pub(crate) enum Leaves<'g> {
 
 /// The memtables of a table whose records are not in its levels, oldest first. The last one is active.
 pub(crate) struct Ledger {
-    owed: Vec<Owed>,
+    entries: Vec<LedgerEntry>,
 }
 
-struct Owed {
+struct LedgerEntry {
     /// The first number of the memtable; its last number is the one before the first number of the next
     /// memtable.
     first_seq: SeqNo,
@@ -81,7 +81,7 @@ impl std::fmt::Display for Numbers {
 impl Ledger {
     /// The ledger of a table that has this memtable and nothing else in memory.
     pub(crate) fn new(active: &Arc<Memtable>) -> Ledger {
-        Ledger { owed: vec![Owed::new(active)] }
+        Ledger { entries: vec![LedgerEntry::new(active)] }
     }
 
     /// Accepts `next` as the read view of the table and notes what left memory; or refuses it, names the
@@ -90,31 +90,31 @@ impl Ledger {
     /// # Errors
     /// `Poisoned`.
     pub(crate) fn turn(&mut self, next: &ReadView, leaves: &Leaves<'_>) -> Result<()> {
-        for at in 0..self.owed.len() {
+        for at in 0..self.entries.len() {
             let numbers = self.numbers(at);
-            if let Err(why) = self.owed[at].fate(numbers, next, leaves)
+            if let Err(why) = self.entries[at].fate(numbers, next, leaves)
                 && !terrane_base::planted!(MergeIntoFlushedGeneration)
             {
                 return Err(violated(format!("{numbers} would leave memory {why}")));
             }
         }
         let mut at = 0;
-        while at < self.owed.len() {
-            match self.owed[at].fate(self.numbers(at), next, leaves) {
+        while at < self.entries.len() {
+            match self.entries[at].fate(self.numbers(at), next, leaves) {
                 Ok(Fate::Stays) => at += 1,
                 Ok(Fate::TakenIn(oldest)) => {
-                    self.owed[at].held = Held::Generation(oldest);
+                    self.entries[at].held = Held::Generation(oldest);
                     at += 1;
                 }
                 // The first numbers of the later memtables stay as they are.
-                Ok(Fate::Gone) | Err(_) => drop(self.owed.remove(at)),
+                Ok(Fate::Gone) | Err(_) => drop(self.entries.remove(at)),
             }
         }
-        if self.owed.last().is_none_or(|last| last.first_seq < next.active.first_seq()) {
-            self.owed.push(Owed::new(&next.active));
+        if self.entries.last().is_none_or(|last| last.first_seq < next.active.first_seq()) {
+            self.entries.push(LedgerEntry::new(&next.active));
         }
         assert!(
-            self.owed.is_sorted_by(|a, b| a.first_seq < b.first_seq),
+            self.entries.is_sorted_by(|a, b| a.first_seq < b.first_seq),
             "the numbers of two memtables overlap"
         );
         Ok(())
@@ -126,8 +126,8 @@ impl Ledger {
     /// # Errors
     /// `Poisoned`.
     pub(crate) fn check_flushed(&self, generation: &GlobalIndex, flushed: SeqNo) -> Result<()> {
-        let stays = |at: &usize| !generation.has_taken_in(self.owed[*at].first_seq);
-        match (0..self.owed.len()).filter(stays).find(|at| self.owed[*at].first_seq <= flushed) {
+        let stays = |at: &usize| !generation.has_taken_in(self.entries[*at].first_seq);
+        match (0..self.entries.len()).filter(stays).find(|at| self.entries[*at].first_seq <= flushed) {
             None => Ok(()),
             Some(at) => {
                 let numbers = self.numbers(at);
@@ -141,16 +141,16 @@ impl Ledger {
 
     /// Returns true if there are records that are not in the levels.
     pub(crate) fn has_records(&self) -> bool {
-        self.owed.iter().any(|owed| owed.oldest_segment().is_some())
+        self.entries.iter().any(|entry| entry.oldest_segment().is_some())
     }
 
-    /// Checks that no owed memtable has records in a segment up to `upto`.
+    /// Checks that no memtable of the ledger has records in a segment up to `upto`.
     ///
     /// # Errors
     /// `Poisoned`.
     pub(crate) fn check_trim(&self, upto: SegmentId) -> Result<()> {
-        let needs = |at: &usize| self.owed[*at].oldest_segment().is_some_and(|oldest| oldest <= upto);
-        match (0..self.owed.len()).find(needs) {
+        let needs = |at: &usize| self.entries[*at].oldest_segment().is_some_and(|oldest| oldest <= upto);
+        match (0..self.entries.len()).find(needs) {
             None => Ok(()),
             Some(at) => {
                 let numbers = self.numbers(at);
@@ -161,13 +161,13 @@ impl Ledger {
 
     /// Breaks the ledger: it has a memtable that no read view has.
     #[cfg(test)]
-    pub(crate) fn owe(&mut self, memtable: &Arc<Memtable>) {
-        self.owed.push(Owed::new(memtable));
+    pub(crate) fn add(&mut self, memtable: &Arc<Memtable>) {
+        self.entries.push(LedgerEntry::new(memtable));
     }
 
     fn numbers(&self, at: usize) -> Numbers {
-        let next = self.owed.get(at + 1).map(|next| next.first_seq);
-        Numbers { first: self.owed[at].first_seq, last: next.map(|next| SeqNo(next.0 - 1)) }
+        let next = self.entries.get(at + 1).map(|next| next.first_seq);
+        Numbers { first: self.entries[at].first_seq, last: next.map(|next| SeqNo(next.0 - 1)) }
     }
 }
 
@@ -178,9 +178,9 @@ enum Fate {
     Gone,
 }
 
-impl Owed {
-    fn new(memtable: &Arc<Memtable>) -> Owed {
-        Owed { first_seq: memtable.first_seq(), held: Held::Memtable(memtable.clone()) }
+impl LedgerEntry {
+    fn new(memtable: &Arc<Memtable>) -> LedgerEntry {
+        LedgerEntry { first_seq: memtable.first_seq(), held: Held::Memtable(memtable.clone()) }
     }
 
     fn oldest_segment(&self) -> Option<SegmentId> {
@@ -306,7 +306,7 @@ impl Cursor for Completeness {
 }
 
 /// The error of a step that would lose records; the ledger stays as it is. The caller stops the table
-/// (`stopped.rs`), whose error says what is left of the step and what helps.
+/// (`stopped.rs`), whose error names the unfinished step and the remedy.
 fn violated(what: String) -> Error {
     Error::new(Kind::Poisoned, what)
 }

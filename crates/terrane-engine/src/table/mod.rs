@@ -60,7 +60,7 @@ pub struct Table {
     /// The right to change the read view, and the debt of the table to its levels.
     edit: Mutex<Ledger>,
     dropped: AtomicBool,
-    /// Whether background work on it has stopped.
+    /// The error with which background work on it has stopped, if it has.
     pub(crate) stopped: Stopped,
     /// Number up to which every record is in the levels; that of all tables may be higher.
     flushed_seq: AtomicU64,
@@ -209,7 +209,8 @@ impl Table {
 
     /// Returns true if a caller wants the memtable that begins with `first_seq` in an overflow run.
     pub fn wants_run(&self, first_seq: SeqNo) -> bool {
-        // The first memtable of an opening begins with 0: a wish up to 0 is one, and no wish is none.
+        // 0 means "no request"; a request up to number n is stored as n + 1, since the first memtable of an
+        // opening begins with number 0.
         first_seq.0 < self.run_wanted.load(Ordering::Acquire)
     }
 

@@ -1,5 +1,5 @@
-//! Ranges of keys in which scans of a table met too many value tables, until a job has written the values
-//! there anew (`terrane_compaction`'s `pick/values/mend.rs`).
+//! Ranges of keys in which scans of a table met too many value tables, until a job has rewritten the values
+//! there (`terrane_compaction`'s `pick/values/mend.rs`).
 //!
 //! Scans come here once for many rows. Invariant: the marks do not overlap, and are few.
 
@@ -12,7 +12,7 @@ use terrane_compaction::KeyRange;
 
 use crate::table::sums::TableSums;
 
-/// Most marks; scans mark again what is left out.
+/// Most marks; scans mark a range that was left out again.
 const MARKS_MAX: usize = 16;
 
 /// See the [module](self).
@@ -60,7 +60,7 @@ impl ScanMarks {
         self.ranges.lock().clone()
     }
 
-    /// A job rewrote values of this range: scans mark what is left.
+    /// A job rewrote values of this range: scans mark the ranges that remain.
     pub(crate) fn remove(&self, mended: &KeyRange) {
         self.ranges.lock().retain(|range| !range.overlaps(mended));
     }

@@ -253,7 +253,7 @@ impl<'s> ReadClock<'s> {
         let bytes = &value[start..];
         let stored = Stored::of_entry(seq_kind, bytes)?;
         let prefix = bytes.len() - stored.value.len();
-        debug_assert!(bytes.ends_with(stored.value), "the value is the end of what is stored");
+        debug_assert!(bytes.ends_with(stored.value), "the value is the end of the stored bytes");
         if stored.expires() && stored.is_expired(self.get()) {
             value.truncate(start);
             return Ok(false);

@@ -40,7 +40,7 @@ pub const TABLE_OPTIONS: [&str; 17] = [
 /// Names of the options that are stored with every table that has them.
 pub(crate) const MERGE_OPERATOR: &str = "merge_operator";
 pub(crate) const KEY_ORDER: &str = "key_order";
-/// These, with what a table has that none is stored with.
+/// These options, each with the value of a table that has no stored one.
 pub(crate) const KEPT: [(&str, &str); 2] = [(MERGE_OPERATOR, "none"), (KEY_ORDER, BYTEWISE)];
 /// The name that notes are stored under, among options.
 pub(crate) const TABLE_NOTE: &str = "note";
@@ -60,7 +60,7 @@ const CHUNKS_MIN: u64 = 20;
 /// its blocks need, its objects lie on the heap.
 const CHUNK_BYTES_MIN: u64 = 256 << 10;
 
-/// A chunk has at least so many blocks: what is larger than an eighth of one lies on the heap.
+/// A chunk has at least so many blocks: an object larger than an eighth of a chunk lies on the heap.
 const CHUNK_BLOCKS_MIN: u64 = 16;
 
 /// Least slack for indexes: each writing thread may take a chunk of 2 MiB from one look at memory to the
@@ -84,7 +84,7 @@ pub struct TableSettings {
     pub key_order: OrderName,
     /// True if they were stored as ordered by a comparator.
     pub is_by_comparator: bool,
-    /// How long what is written lives, at first.
+    /// How long written rows live, at first.
     pub time_to_live: TimeToLive,
     /// Whose prefixes filters hold, at first.
     pub prefix_extractor: ExtractorName,
@@ -280,8 +280,7 @@ pub fn check_table_option(name: &str, value: &str) -> Result<()> {
     Options::default().set(name, value)
 }
 
-/// How the memory budget is divided. What is left over is for jobs in flight, iterators and the manifest's
-/// state.
+/// How the memory budget is divided. The rest is for jobs in flight, iterators and the manifest's state.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct MemoryPlan {
     /// The ceiling.

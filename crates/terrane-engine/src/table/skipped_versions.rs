@@ -40,7 +40,7 @@ impl SkippedVersions {
         self.count.load(Ordering::Relaxed) >= VERSIONS_MIN
     }
 
-    /// Begins again: a flush brings what is hidden into the levels.
+    /// Begins again: a flush brings hidden versions into the levels.
     pub(crate) fn forget(&self) {
         self.count.store(0, Ordering::Relaxed);
     }

@@ -61,7 +61,7 @@ impl Table {
         self.stopped.0.get().is_some()
     }
 
-    /// Refuses what is asked for by name, or would install something.
+    /// Refuses a request of a caller, or a step that would install something.
     ///
     /// # Errors
     /// `Poisoned` if background work on the table has stopped.

@@ -9,7 +9,7 @@
 //!    memtable has grown by a grain.
 //! 2. The difference goes into the sums, and the table into the sets of tables in which work may be due
 //!    ([`crate::table::due`]). A table whose levels or options changed is listed once, for the next look at
-//!    what its levels owe.
+//!    the debt of its levels.
 //! 3. A reader of a sum loads one number.
 //!
 //! Invariants: a sum is the sum of the parts that were noted last, over the tables of the catalog. A part is
@@ -279,7 +279,7 @@ impl Table {
         self.note_due(DueTables::note_levels);
     }
 
-    /// Lists the table for the next look at what its levels owe.
+    /// Lists the table for the next look at the debt of its levels.
     pub(crate) fn note_changed(&self) {
         if self.part.noted.lock().is_listed {
             self.sums.list(self.id);

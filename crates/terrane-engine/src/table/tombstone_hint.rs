@@ -1,5 +1,4 @@
-//! Trees in which no range delete lies over much data: the search for one is not made again while nothing has
-//! changed that it depends on.
+//! Remembers that a tree has no wide range tombstone until the tree, its settings or the snapshots change.
 
 use std::sync::{Arc, Weak};
 
@@ -21,7 +20,7 @@ pub(crate) struct TombstoneHint {
 
 impl TombstoneHint {
     /// Returns true if `shape`, which is that of `tree`, may have range deletes over much data. Requires: the
-    /// last snapshot of the shape is what is visible now.
+    /// last snapshot of the shape is the visible number.
     pub(crate) fn may_be_wide(
         &mut self,
         shape: &TableShape<'_>,
@@ -29,7 +28,7 @@ impl TombstoneHint {
         settings: &Arc<TableSettings>,
     ) -> bool {
         let are_in_order = || shape.snapshots.is_sorted_by(|a, b| a < b);
-        debug_assert!(are_in_order(), "what is below a snapshot comes before it");
+        debug_assert!(are_in_order(), "snapshots are in ascending order");
         let below =
             |upto: SeqNo| shape.snapshots.iter().copied().take_while(move |snapshot| *snapshot < upto);
         let is_same = std::ptr::eq(self.tree.as_ptr(), Arc::as_ptr(tree))

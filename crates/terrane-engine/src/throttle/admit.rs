@@ -18,7 +18,7 @@ use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
-use crate::throttle::permit::{GivenBack, Prices, WritePermit};
+use crate::throttle::permit::{CreditCharges, GivenBack, WritePermit};
 
 /// A batch that takes more than one part in this many of the write memory is large.
 const BATCH_SHARE: u64 = 4;
@@ -54,7 +54,7 @@ impl<'e> WriteControl<'e> {
     fn admit_checked(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
         let throttle = self.throttle;
         if !throttle.is_slowing() && !needs_room(throttle, batch) {
-            return Ok(WritePermit::new(throttle, Prices::default()));
+            return Ok(WritePermit::new(throttle, CreditCharges::default()));
         }
         match deadline {
             Some(deadline) => self.admit_until(batch, deadline),
@@ -67,7 +67,7 @@ impl<'e> WriteControl<'e> {
     fn admit_paused(self, batch: &Batch) -> Result<WritePermit<'e>> {
         let mut waited = self.wait_for_turns(None)?;
         waited += self.charge(batch);
-        let mut permit = WritePermit::new(self.throttle, Prices::default());
+        let mut permit = WritePermit::new(self.throttle, CreditCharges::default());
         let reserved = match needs_room(self.throttle, batch) {
             true => self.reserve(batch, None, &mut waited).map(|bytes| permit.take_reservation(bytes)),
             false => Ok(()),

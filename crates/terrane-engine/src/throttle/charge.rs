@@ -16,7 +16,7 @@ use crate::table::catalog::Catalog;
 use crate::table::sums::Amounts;
 use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
-use crate::throttle::permit::{Prices, WritePermit};
+use crate::throttle::permit::{CreditCharges, WritePermit};
 use crate::throttle::pressure::PAUSE_SUM_MAX;
 
 /// A table that uses less than the mean of all tables divided by this is not charged for memory.
@@ -37,10 +37,10 @@ impl<'e> WriteControl<'e> {
             return Duration::ZERO;
         }
         let charge = Charge::of(batch, self.throttle, &self.catalog, true);
-        debug_assert!(charge.is_within(batch), "a batch pays for its own bytes, once");
+        debug_assert!(charge.is_within(batch), "a batch is charged for its own bytes, once");
         let memory_bytes = charge.memory_bytes;
-        let pays_for_memory = memory_bytes > 0 && !pressure.memory.take_credit(memory_bytes);
-        if charge.tables.is_empty() && !pays_for_memory {
+        let charges_memory = memory_bytes > 0 && !pressure.memory.take_credit(memory_bytes);
+        if charge.tables.is_empty() && !charges_memory {
             return Duration::ZERO;
         }
         let start = clock.now();
@@ -57,7 +57,7 @@ impl<'e> WriteControl<'e> {
             let took = ended(false);
             self.note_held_by(table, took);
         }
-        if pays_for_memory {
+        if charges_memory {
             let left = end.saturating_sub(clock.now());
             pressure.memory.charge(memory_bytes, left.min(pressure.longest()), clock);
             self.note_held_for_memory(ended(true));
@@ -69,18 +69,18 @@ impl<'e> WriteControl<'e> {
     /// is charged.
     pub(super) fn charge_by(&self, batch: &Batch, until: Duration) -> Option<WritePermit<'e>> {
         let throttle = self.throttle;
-        let mut permit = WritePermit::new(throttle, Prices::default());
+        let mut permit = WritePermit::new(throttle, CreditCharges::default());
         if !throttle.is_slowing() {
             return Some(permit);
         }
         let charge = Charge::of(batch, throttle, &self.catalog, false);
-        debug_assert!(charge.is_within(batch), "a batch pays for its own bytes, once");
+        debug_assert!(charge.is_within(batch), "a batch is charged for its own bytes, once");
         for (table, bytes) in charge.tables {
-            let price = self.charge_at(&table.pressure.pace, bytes, until, Some(&table))?;
-            permit.note_table_price(table, price);
+            let micros = self.charge_at(&table.pressure.pace, bytes, until, Some(&table))?;
+            permit.note_table_charge(table, micros);
         }
         if charge.memory_bytes > 0 {
-            permit.note_memory_price(self.charge_at(
+            permit.note_memory_charge(self.charge_at(
                 &throttle.pressure.memory,
                 charge.memory_bytes,
                 until,
@@ -90,7 +90,7 @@ impl<'e> WriteControl<'e> {
         Some(permit)
     }
 
-    /// Charges at one rate, that of a table or of memory; returns the price.
+    /// Charges at one rate, that of a table or of memory; returns the charge in microseconds.
     fn charge_at(
         &self,
         pace: &TokenBucket,
@@ -102,14 +102,14 @@ impl<'e> WriteControl<'e> {
         // The commit says why.
         let is_hopeless = || self.is_closing() || self.journal.check().is_err();
         let start = self.env.clock.now();
-        let price = pace.charge_by(bytes, until, &*self.env.clock, &is_hopeless);
+        let charged = pace.charge_by(bytes, until, &*self.env.clock, &is_hopeless);
         let took = self.env.clock.now().saturating_sub(start);
         self.throttle.pressure.note_paused(took, table.is_none());
         match table {
             Some(table) => self.note_held_by(table, took),
             None => self.note_held_for_memory(took),
         }
-        price
+        charged
     }
 
     /// Notes how long a charge for the backlog of a table took. A time below the shortest pause is only the

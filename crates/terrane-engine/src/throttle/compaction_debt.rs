@@ -136,7 +136,7 @@ pub(crate) struct Sinking<'e> {
 }
 
 impl Sinking<'_> {
-    /// What it took has left the runs.
+    /// The job has taken its inputs out of the runs.
     pub(crate) fn end(self, table: &Table, now: Duration) {
         table.pressure.sank(self.brought as u64, now);
     }
@@ -159,7 +159,8 @@ impl Throttle {
 }
 
 impl<'e> WriteControl<'e> {
-    /// A compaction is under way while the guard lives: what it takes from overflow runs counts as it goes.
+    /// A compaction is under way while the guard lives: the bytes that it takes from overflow runs count as
+    /// it goes. `None` if it takes nothing from them.
     /// `None` if it takes nothing from them.
     pub(crate) fn begin_sinking(
         &self,
@@ -182,10 +183,10 @@ impl<'e> WriteControl<'e> {
         Some(Sinking { _moving: debt.begin(moving), brought })
     }
 
-    /// Looks how far the levels of tables are from where their writers begin to be slowed (0) to their limit
-    /// (1): of the tables that changed, that have jobs under way, and of some that owe
-    /// ([`crate::throttle::table_debts`]). Returns the most of all tables, and whether writers of any
-    /// table are slowed.
+    /// Computes the debt of the levels of tables, from 0, where their writers begin to be slowed, to 1 at
+    /// their limit: of the tables that changed, that have jobs under way, and of some that have debt
+    /// ([`crate::throttle::table_debts`]). Returns the most of all tables, and whether writers of any table
+    /// are slowed.
     pub(super) fn refresh_backlogs(&self) -> (f64, bool) {
         let now = self.env.clock.now();
         self.readers.tick(now);
@@ -245,8 +246,8 @@ impl<'e> WriteControl<'e> {
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = backlog_of_runs(generations, start, end);
         let shape = crate::table::tree_shape::shape_of(table, &tree, &[]);
-        let owed = debt_bytes(&shape, limits) as f64;
-        let of_levels = owed / (DEBT_BASES * settings.level_base_bytes as f64);
+        let debt = debt_bytes(&shape, limits) as f64;
+        let of_levels = debt / (DEBT_BASES * settings.level_base_bytes as f64);
         let of_values = value_debt_permille(&shape, limits) as f64 / 1000.0;
         of_runs.max(of_levels.max(of_values) * 2.0 - 1.0)
     }

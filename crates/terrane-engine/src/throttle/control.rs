@@ -8,7 +8,7 @@ use crate::memory::arbiter::MemoryArbiter;
 use crate::shared::Shared;
 use crate::throttle::Throttle;
 
-/// What writers ask of the background while they are held back.
+/// Requests of writers to the background while they are held back.
 pub(crate) trait Relief {
     /// Stops a job that only reads gain by, if writers came while it runs.
     fn stop_for_writers(&self);
@@ -50,7 +50,7 @@ pub(crate) struct WriteControl<'e> {
     pub(crate) background: &'e dyn Relief,
 }
 
-/// What is shared is found here, as in the engine.
+/// The shared parts are found here, as in the engine.
 impl Deref for WriteControl<'_> {
     type Target = Shared;
 

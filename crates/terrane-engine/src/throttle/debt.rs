@@ -13,7 +13,7 @@ use crate::throttle::control::WriteControl;
 pub(crate) const DEBT_QUANTUM_BYTES: u64 = 256 * 1024;
 
 impl WriteControl<'_> {
-    /// Computes the debt anew and sets the rates of writers. Called when memory or levels changed. Writers
+    /// Computes the debt again and sets the rates of writers. Called when memory or levels changed. Writers
     /// call it, too, so no step goes through all tables.
     pub(crate) fn refresh_debt(&self) {
         self.background.stop_for_writers();

@@ -64,7 +64,7 @@ impl Drop for FlushUnderWay<'_> {
 struct Progress {
     /// Bytes of memory of which the records are still to be written.
     left_bytes: f64,
-    /// Records written in a second; 0 where no flush is far enough to tell.
+    /// Records written in a second; 0 where no flush is far enough to measure it.
     rate: f64,
 }
 
@@ -138,7 +138,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flushes_tell_how_fast_they_are_once_they_have_begun() {
+    fn flushes_report_their_speed_once_they_have_begun() {
         assert_eq!(FlushProgress::default().progress(Duration::ZERO), None);
         let control = Arc::new(JobControl::new(terrane_base::env::Env::real().clock, None));
         let started = Duration::from_secs(10);

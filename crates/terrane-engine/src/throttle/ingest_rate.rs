@@ -4,8 +4,8 @@
 //! Several generations that wait as overflow runs until a merge is due rewrite it once. So while the next
 //! memtable is about to be full, generations become runs, and the picker returns only jobs that are due. When
 //! writers have paused for a second, or a caller waits until nothing is left to do, the optional jobs run,
-//! too; a tree at rest has no runs. A shorter pause lies between two bursts: what is merged in it would be
-//! merged again after the next burst. During heavy writing one worker is kept free for the next flush
+//! too; a tree at rest has no runs. A shorter pause lies between two bursts: a merge in it would be repeated
+//! after the next burst. During heavy writing one worker is kept free for the next flush
 //! ([`crate::background::scheduler`]): a compaction takes a second, in which writers fill their memory.
 
 use std::time::Duration;
@@ -90,7 +90,7 @@ impl WriteControl<'_> {
         )
     }
 
-    /// Returns true if what is not due is put off, because the next memtable will be full soon, or would if
+    /// Returns true if optional merges are put off, because the next memtable will be full soon, or would if
     /// writers had not just paused.
     pub(crate) fn puts_off(&self) -> bool {
         self.options.experiments.defer_merges

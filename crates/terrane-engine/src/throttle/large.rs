@@ -26,7 +26,7 @@ use crate::pace::token_bucket::PAUSE_MIN;
 use crate::table::settings::long_segment_bytes;
 use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
-use crate::throttle::permit::{Prices, WritePermit};
+use crate::throttle::permit::{CreditCharges, WritePermit};
 use crate::throttle::room::RoomWait;
 use crate::throttle::turns::{HeldTurn, Turn};
 
@@ -107,7 +107,7 @@ impl<'e> WriteControl<'e> {
                 .ok_or_else(|| Error::new(Kind::Busy, "the background has to catch up"))?,
             None => {
                 self.charge(batch);
-                WritePermit::new(self.throttle, Prices::default())
+                WritePermit::new(self.throttle, CreditCharges::default())
             }
         };
         self.reserve_in_turn(&mut permit, turn, &needs, until)?;
@@ -250,7 +250,8 @@ impl LargeWait<'_, '_> {
         bytes
     }
 
-    /// All is flushed, and there is too little room still. What was prepared has to be committed; others can
+    /// All is flushed, and there is too little room still. Prepared transactions have to be committed; others
+    /// can be written again.
     /// be written again.
     fn alone(&self, bytes: u64) -> Result<u64> {
         if self.is_prepared && self.room.control.throttle.try_reserve_alone(bytes) {

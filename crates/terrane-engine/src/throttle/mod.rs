@@ -74,7 +74,7 @@ impl JournalPlace {
 pub(crate) struct Throttle {
     /// The debt of memory, and the gate at which writers wait for memory.
     pressure: Pressure,
-    /// Whether any writer is held back.
+    /// The stall of writers, if they are held back.
     stalls: StallEvents,
     /// The debt of the levels.
     compaction_debt: CompactionDebt,
@@ -88,16 +88,16 @@ pub(crate) struct Throttle {
     ingest_rate: IngestRate,
     /// Bytes of write memory that are reserved for large batches which are not yet counted as memory in use.
     reserved_bytes: AtomicU64,
-    /// Place in the journal at which the debt is computed anew. Every write reads it and few change it.
+    /// Place in the journal at which the debt is computed next. Every write reads it and few change it.
     next_look: CachePadded<AtomicU64>,
 }
 
 impl Throttle {
     /// Returns true if a batch that ends at this place of the journal completes a quantum of bytes: its
-    /// writer computes the debt anew.
+    /// writer computes the debt again.
     #[inline]
     pub(crate) fn is_look_due(&self, end: JournalPlace) -> bool {
-        // Relaxed: one writer takes the turn, and what it looks at is read anew.
+        // Relaxed: one writer takes the turn, and reads fresh samples.
         let next = self.next_look.load(Ordering::Relaxed);
         end.0 >= next && self.take_look(end, next)
     }
@@ -162,9 +162,9 @@ impl Throttle {
         false
     }
 
-    /// Reserves `bytes` beyond the ceiling unless another batch has a reservation. For when nothing is left
-    /// to flush: what is in use is pinned by readers or is the least there can be, and one batch too many is
-    /// better than a wait without end.
+    /// Reserves `bytes` beyond the ceiling unless another batch has a reservation. For when no flush can free
+    /// more: readers pin the memory in use, or it is the least possible, and one batch too many is better
+    /// than a wait without end.
     fn try_reserve_alone(&self, bytes: u64) -> bool {
         self.reserved_bytes.compare_exchange(0, bytes, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
@@ -192,8 +192,8 @@ impl Throttle {
         self.reserved_bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 
-    /// Sets the memory debt to its limit, until it is computed anew.
-    pub(crate) fn owe_memory(&self) {
+    /// Sets the memory debt to its limit, until it is computed again.
+    pub(crate) fn fill_memory_debt(&self) {
         self.pressure.set_debt(1.0, None, -1.0, false);
     }
 }

@@ -24,7 +24,7 @@ pub(crate) struct WritePermit<'t> {
     /// The room that was given back and is taken again before the commit.
     given_back: Cell<Option<GivenBack>>,
     /// The charge of the batch.
-    prices: Prices,
+    charges: CreditCharges,
 }
 
 /// The room that a batch had before its writer waited for locks.
@@ -39,7 +39,7 @@ pub(super) enum GivenBack {
 /// The charge of a batch on credit, in microseconds. Empty for a batch that was charged by a pause: that time
 /// is over.
 #[derive(Default)]
-pub(super) struct Prices {
+pub(super) struct CreditCharges {
     pub(super) tables: Vec<(Arc<Table>, u64)>,
     pub(super) memory: u64,
 }
@@ -47,9 +47,9 @@ pub(super) struct Prices {
 impl<'t> WritePermit<'t> {
     /// A permit without a reservation.
     #[inline]
-    pub(super) fn new(throttle: &'t Throttle, prices: Prices) -> WritePermit<'t> {
+    pub(super) fn new(throttle: &'t Throttle, charges: CreditCharges) -> WritePermit<'t> {
         let (reserved_bytes, turn, given_back) = (Cell::new(0), Cell::new(None), Cell::new(None));
-        WritePermit { throttle, reserved_bytes, turn, given_back, prices }
+        WritePermit { throttle, reserved_bytes, turn, given_back, charges }
     }
 
     /// The throttle that gave it.
@@ -109,24 +109,24 @@ impl<'t> WritePermit<'t> {
     }
 
     /// Charges the batch for memory, too.
-    pub(super) fn note_memory_price(&mut self, price: u64) {
-        debug_assert!(self.prices.memory == 0, "memory is paid once");
-        self.prices.memory = price;
+    pub(super) fn note_memory_charge(&mut self, charge: u64) {
+        debug_assert!(self.charges.memory == 0, "memory is charged once");
+        self.charges.memory = charge;
     }
 
     /// Charges the batch for the backlog of a table, too.
-    pub(super) fn note_table_price(&mut self, table: Arc<Table>, price: u64) {
+    pub(super) fn note_table_charge(&mut self, table: Arc<Table>, charge: u64) {
         debug_assert!(
-            !self.prices.tables.iter().any(|(paid, _)| Arc::ptr_eq(paid, &table)),
-            "a table is paid once"
+            !self.charges.tables.iter().any(|(charged, _)| Arc::ptr_eq(charged, &table)),
+            "a table is charged once"
         );
-        self.prices.tables.push((table, price));
+        self.charges.tables.push((table, charge));
     }
 
     /// Ends the permit after the commit of the batch: its charges stay.
     #[inline]
     pub(crate) fn spend(mut self) {
-        self.prices = Prices::default();
+        self.charges = CreditCharges::default();
     }
 }
 
@@ -136,22 +136,22 @@ impl Drop for WritePermit<'_> {
         if self.has_room() {
             self.end_room();
         }
-        if self.prices.memory > 0 || !self.prices.tables.is_empty() {
-            self.prices.refund(self.throttle);
+        if self.charges.memory > 0 || !self.charges.tables.is_empty() {
+            self.charges.refund(self.throttle);
         }
     }
 }
 
-impl Prices {
+impl CreditCharges {
     /// Refunds the charges. Otherwise a writer that is refused again and again would use up the rate without
     /// writing.
     #[cold]
     fn refund(&self, throttle: &Throttle) {
         debug_assert!(self.memory > 0 || !self.tables.is_empty(), "what was not charged is not refunded");
-        if terrane_base::planted!(PayForNothing) {
+        if terrane_base::planted!(KeepRefusedCharge) {
             return;
         }
-        self.tables.iter().for_each(|(table, price)| table.pressure.pace.refund(*price));
+        self.tables.iter().for_each(|(table, charge)| table.pressure.pace.refund(*charge));
         throttle.pressure.memory.refund(self.memory);
     }
 }

@@ -15,10 +15,10 @@ use crate::throttle::control::WriteControl;
 /// A stall has ended when no writer was held back for so long.
 const CALM: Duration = Duration::from_secs(1);
 
-/// Whether writers are being held back.
+/// The stall of writers, while they are held back.
 #[derive(Debug, Default)]
 pub(crate) struct StallEvents {
-    /// True if there is one: all that is looked at while there is none.
+    /// True during a stall. A write without a stall reads only this.
     is_on: AtomicBool,
     now: Mutex<Option<Stall>>,
 }
@@ -66,7 +66,7 @@ impl WriteControl<'_> {
         if self.throttle.stalls.note(self.env.clock.now(), took) {
             add(&self.counters.stalls, 1);
             let pressure = self.throttle.debt();
-            self.events.tell(|| Event::StallBegan(StallBegan { cause: cause(), pressure }));
+            self.events.enqueue(|| Event::StallBegan(StallBegan { cause: cause(), pressure }));
         }
     }
 
@@ -76,7 +76,7 @@ impl WriteControl<'_> {
         if self.throttle.stalls.is_on.load(Ordering::Relaxed)
             && let Some(ended) = self.throttle.stalls.end(self.env.clock.now())
         {
-            self.events.tell(|| Event::StallEnded(ended));
+            self.events.enqueue(|| Event::StallEnded(ended));
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The rate of writers by what is owed, and what they pay.
+//! The rate of writers as a function of debt, and their charges.
 
 use terrane_base::env::Clock;
 
@@ -47,7 +47,7 @@ impl Clock for Sleeps {
 }
 
 #[test]
-fn writers_together_pay_as_one_would() {
+fn writers_together_are_charged_as_one() {
     const WRITERS: u64 = 4;
     const BYTES: u64 = 1000;
     let (table, clock) = (TablePressure::default(), Sleeps::default());
@@ -58,7 +58,7 @@ fn writers_together_pay_as_one_would() {
             scope.spawn(|| (0..1000).for_each(|_| table.pace.charge(BYTES, PAUSE_SUM_MAX, &clock)));
         }
     });
-    assert_eq!(clock.beside.load(Ordering::SeqCst), 0, "one pays at a time");
+    assert_eq!(clock.beside.load(Ordering::SeqCst), 0, "one is charged at a time");
     let brought = (WRITERS * 1000 * BYTES).next_multiple_of(QUANTUM_BYTES) as f64;
     let took = clock.now().as_secs_f64();
     assert!((took * 10e6 / brought - 1.0).abs() < 0.02, "{took} s for {brought} bytes");
@@ -66,7 +66,7 @@ fn writers_together_pay_as_one_would() {
 
 #[test]
 fn a_large_batch_is_charged_for_all_its_bytes_until_the_debt_is_gone() {
-    /// Forgives what is owed when a second is over.
+    /// Forgives the debt after one second.
     #[derive(Debug, Default)]
     struct Forgives(Sleeps, TablePressure);
     impl Clock for Forgives {
@@ -93,7 +93,7 @@ fn a_large_batch_is_charged_for_all_its_bytes_until_the_debt_is_gone() {
 }
 
 #[test]
-fn no_batch_pays_for_longer_than_a_second() {
+fn no_batch_pauses_for_longer_than_a_second() {
     let (pressure, table, clock) = (Pressure::default(), TablePressure::default(), Sleeps::default());
     table.set_backlog(0.5);
     pressure.set_debt(0.99, None, 0.5, true);

@@ -12,8 +12,8 @@ use std::time::Duration;
 /// | `Serializable` | absent | absent | absent |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isolation {
-    /// Each read sees what is committed when it begins. What must not change until the commit is read for
-    /// update.
+    /// Each read sees the commits before it begins. The transaction reads rows that must not change until its
+    /// commit for update.
     ReadCommitted,
     /// All reads see one moment, and no other commit has changed since then what the transaction writes or
     /// reads for update.

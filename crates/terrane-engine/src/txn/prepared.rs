@@ -167,7 +167,7 @@ impl WritePath {
     pub fn commit_prepared(&self, name: &str, more: &Batch, sync: bool) -> Result<SeqNo> {
         if more.records().any(|record| record.kind == RecordKind::RangeDelete) {
             return Err(Error::invalid(
-                "a range delete cannot be added to what is prepared: prepare it as well",
+                "a range delete cannot be added to a prepared transaction: prepare it as well",
             ));
         }
         let committed = self.resolve(name, |waiting, table| {
@@ -227,9 +227,9 @@ impl WritePath {
         Ok(batch)
     }
 
-    /// Locks keys for a prepared transaction that it does not write itself, and enters the window with them.
-    /// A key that it has read or locked, and not written, is none of its own flight's: others would miss the
-    /// change.
+    /// Locks keys for a prepared transaction that it does not write itself, and enters the conflict window
+    /// with them. Keys that the transaction only read or locked are not in the window yet; without them other
+    /// transactions would miss the change.
     fn lock_more(&self, waiting: &Waiting, more: &Batch) -> Result<(Held<'_>, Option<InFlight<'_>>)> {
         let mut held = Held::new(&self.txn.locks, waiting.owner);
         let is_written = |key: &LockKey| waiting.writes.binary_search(key).is_ok();
@@ -288,7 +288,8 @@ impl WritePath {
     ) -> Result<Option<SeqNo>> {
         self.refuse_if_read_only()?;
         let waiting = self.take_prepared(name)?;
-        let table = self.catalog.find_hidden().expect("what is prepared has a record in the hidden table");
+        let table =
+            self.catalog.find_hidden().expect("a prepared transaction has a record in the hidden table");
         match step(&waiting, &table) {
             Ok(seq) => {
                 self.txn.window.leave(waiting.flight, seq);

@@ -316,7 +316,7 @@ impl Transaction {
         let engine = &*self.engine;
         let (locks, flight) = self.pass_gate(&Batch::new(), None)?;
         let seq = engine.visible();
-        debug_assert!(seq >= self.since, "what is visible stays visible");
+        debug_assert!(seq >= self.since, "a visible commit stays visible");
         flight.land(seq);
         drop(locks);
         if sync {
@@ -367,7 +367,7 @@ fn bounds_bytes(bounds: &Bounds) -> u64 {
 impl Drop for Transaction {
     fn drop(&mut self) {
         let txn = &self.engine.txn;
-        debug_assert!(!self.is_handed_over || self.held.is_empty(), "locks of what is prepared stay");
+        debug_assert!(!self.is_handed_over || self.held.is_empty(), "a prepared transaction keeps its locks");
         txn.window.unregister(self.since);
         if self.expiry.is_some() {
             txn.locks.expiries.remove(self.id);

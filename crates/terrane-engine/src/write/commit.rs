@@ -49,9 +49,9 @@ impl WritePath {
         self.write_waiting(batch, sync, &WriteWait::without_locks(self))
     }
 
-    /// As [`WritePath::write`], but held back until `wait_max` is over at most; with none, not at all. Bounds
-    /// how long pacing, memory and locks hold the batch back together, of which the first two have no more
-    /// than `write_wait_max_ms` either; a sync takes as long as the device.
+    /// As [`WritePath::write`], but waits at most `wait_max` for throttle, memory and locks together; with 0,
+    /// does not wait. Throttle and memory also keep to `write_wait_max_ms`. A sync takes as long as the
+    /// device.
     ///
     /// # Errors
     /// `Busy` if that was not enough, `TimedOut` if a transaction kept a lock of one of its keys until then:

@@ -20,7 +20,7 @@ use crate::shared::Holds;
 /// The write path with all that a write takes: the database with its maintenance, and the locks of
 /// transactions. It lies inline in the engine, so that a write reaches every part without one more pointer.
 pub struct WritePath {
-    /// Memory, throttle, background, and what is shared.
+    /// Memory, throttle, background, and the shared parts.
     pub(crate) maintenance: Maintenance,
     /// Transactions that live.
     pub(crate) txn: Transactions,

@@ -62,7 +62,7 @@ impl AsyncWrites {
     pub(crate) fn new(shared: &Shared) -> AsyncWrites {
         let (journal, feed_waiters) = (shared.journal.clone(), shared.readers.of_changes().clone());
         let journal = DurableJournal { journal, feed_waiters };
-        let tickets = Tickets::new(Box::new(journal), TICKETS_MAX, &shared.env, tell_panic);
+        let tickets = Tickets::new(Box::new(journal), TICKETS_MAX, &shared.env, log_panic);
         AsyncWrites { tickets, service: Mutex::new(Service::NotStarted) }
     }
 
@@ -109,7 +109,7 @@ impl AsyncWrites {
     }
 }
 
-fn tell_panic(seq: SeqNo, text: &str) {
+fn log_panic(seq: SeqNo, text: &str) {
     tracing::error!(target: "terrane::ticket", seq = seq.0, panic = text, "the callback of an asynchronous write panicked");
 }
 
@@ -157,7 +157,7 @@ impl WritePath {
             make_room()?;
         }
         let seq = self.write_waiting(batch, false, wait)?;
-        debug_assert!(seq <= self.visible(), "a ticket is for what is visible: it can be made durable");
+        debug_assert!(seq <= self.visible(), "a ticket is for a visible commit, which can be made durable");
         Ok(if sync { self.async_writes.tickets.issue(seq) } else { self.async_writes.tickets.done(seq) })
     }
 }

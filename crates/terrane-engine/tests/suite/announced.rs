@@ -44,7 +44,7 @@ fn load(engine: &Arc<Engine>) -> Result<Ingested> {
     loader.finish()
 }
 
-/// Whether what was loaded is there, and whether the row `later`.
+/// Returns whether the loaded rows are there, and whether the row `later` is.
 fn holds(engine: &Arc<Engine>) -> (bool, bool) {
     let table = engine.catalog().require("default").unwrap();
     let rows: Vec<_> = engine.range(&table, Bounds::all(), engine.visible()).collect::<Result<_>>().unwrap();
@@ -53,8 +53,8 @@ fn holds(engine: &Arc<Engine>) -> (bool, bool) {
     (loaded == ROWS, rows.iter().any(|(key, _)| key == b"later"))
 }
 
-/// Whether a reader of changes gets the ingest, once, and whether it gets the row `later`.
-fn told(feed: &mut Feed) -> Result<(bool, bool)> {
+/// Returns whether a reader of changes gets the ingest, once, and whether it gets the row `later`.
+fn changes_of(feed: &mut Feed) -> Result<(bool, bool)> {
     let (mut ingests, mut is_later) = (0, false);
     while let Some(batch) = feed.try_next()? {
         for change in batch.changes() {
@@ -78,7 +78,7 @@ fn beside(disk: &MemDisk, mark: SeqNo) -> (bool, bool) {
     let seen = holds(&view);
     assert_eq!(seen.0, view.visible() >= mark, "a view has the commit, but not what came in by it");
     let feed = Feed::beside(Arc::new(disk.clone()), Path::new(DIR), Env::real(), SeqNo(1));
-    assert_eq!(told(&mut feed.unwrap()).unwrap(), seen, "a reader of changes differs from a view");
+    assert_eq!(changes_of(&mut feed.unwrap()).unwrap(), seen, "a reader of changes differs from a view");
     seen
 }
 
@@ -89,12 +89,12 @@ fn reopened(disk: &MemDisk, mark: SeqNo, is_there: bool) {
     put(&engine, b"later");
     for _ in 0..2 {
         let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
-        assert_eq!(told(&mut feed).unwrap(), (is_there, true));
+        assert_eq!(changes_of(&mut feed).unwrap(), (is_there, true));
         let view = follow(disk);
         assert!(view.visible() >= mark);
         assert_eq!(holds(&view), (is_there, true));
         let feed = Feed::beside(Arc::new(disk.clone()), Path::new(DIR), Env::real(), SeqNo(1));
-        assert_eq!(told(&mut feed.unwrap()).unwrap(), (is_there, true));
+        assert_eq!(changes_of(&mut feed.unwrap()).unwrap(), (is_there, true));
         // The same of history.
         engine.flush().unwrap();
         engine.wait_until_quiescent().unwrap();
@@ -164,7 +164,7 @@ fn readers_of_changes_do_not_see_a_refused_ingest() {
         let (disk, faulty, engine, mark) = failed(&fault, Kind::Full);
         put(&engine, b"later");
         let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
-        assert_eq!(told(&mut feed).unwrap(), (false, true));
+        assert_eq!(changes_of(&mut feed).unwrap(), (false, true));
         // While the manifest cannot say that the mark is void, readers in other processes stop in front of
         // it.
         let view = follow(&disk);
@@ -174,11 +174,11 @@ fn readers_of_changes_do_not_see_a_refused_ingest() {
         engine.checkpoint(copy).unwrap();
         let copied = Engine::open_on(Arc::new(disk.clone()), copy, &options(), Env::real()).unwrap();
         let mut feed = Feed::open(copied.clone(), SeqNo(1), FeedOptions::new()).unwrap();
-        assert_eq!(told(&mut feed).unwrap(), (false, true), "as it was in the source");
+        assert_eq!(changes_of(&mut feed).unwrap(), (false, true), "as it was in the source");
         copied.close().unwrap();
         load(&engine).unwrap();
         let mut feed = Feed::open(engine.clone(), SeqNo(mark.0), FeedOptions::new()).unwrap();
-        assert_eq!(told(&mut feed).unwrap(), (true, true));
+        assert_eq!(changes_of(&mut feed).unwrap(), (true, true));
         assert_eq!(holds(&follow(&disk)), (true, true));
         engine.close().unwrap();
         reopened(&disk, mark, true);
@@ -222,7 +222,7 @@ fn void_marks_of_a_trimmed_segment_are_an_error_for_readers() {
 fn readers_get_an_error_for_an_undecided_ingest() {
     let (disk, _, engine, mark) = failed(&Fault::new(Call::Sync, Failure::Broken), Kind::Poisoned);
     let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
-    assert_eq!(told(&mut feed).unwrap_err().kind(), Kind::Poisoned);
+    assert_eq!(changes_of(&mut feed).unwrap_err().kind(), Kind::Poisoned);
     assert_eq!(feed.position(), mark, "it stays in front");
     assert!(engine.close().is_err());
     drop(engine);
@@ -275,16 +275,16 @@ fn writers_wait_for_an_ingest() {
     let loading = engine.clone();
     let loader = std::thread::spawn(move || {
         // By this clock it does not wait for a writer that holds a lock and has no turn.
-        let is_told =
+        let has_ended =
             |loaded: &Result<Ingested>| !loaded.as_ref().is_err_and(|error| error.kind() == Kind::TimedOut);
-        let loaded = (0..100).map(|_| load(&loading)).find(is_told);
+        let loaded = (0..100).map(|_| load(&loading)).find(has_ended);
         ended.send(false).unwrap();
         loaded.expect("no writer holds a lock for so long")
     });
     let (mut writers, mut waited) = (Vec::new(), 0);
     while events.recv() == Ok(true) {
         let (writing, number) = (engine.clone(), writers.len() as u64);
-        // Within what is loaded, and each its own: none waits for another.
+        // Within the loaded range, and each its own: none waits for another.
         let key = [(number % ROWS).to_be_bytes(), number.to_be_bytes()].concat();
         let begun = clock.count();
         let writer = std::thread::spawn(move || writing.put(TableId::DEFAULT, &key, b"within", false));

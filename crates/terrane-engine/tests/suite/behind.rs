@@ -1,4 +1,4 @@
-//! Sound records behind a break of the journal: they do not count, but an opening tells of them and keeps
+//! Sound records behind a break of the journal: they do not count, but an opening reports them and keeps
 //! their bytes for repair.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

@@ -24,8 +24,8 @@ const TABLES: [&str; 2] = ["left", "right"];
 /// Keys that each batch stamps, in each of two tables.
 const STAMPED: u64 = 4;
 
-/// What a writer left at each of its own keys, which it writes now and then and not with every batch: by
-/// table, what the value is made of, or nothing.
+/// The state that a writer left of its own keys, which it writes now and then and not with every batch: by
+/// table and key, the number that the value is made of, or `None` for a deleted key.
 type Bulk = BTreeMap<(&'static str, Vec<u8>), Option<u64>>;
 
 struct Shared {
@@ -272,7 +272,7 @@ fn run(engine: Arc<Engine>, batches: u64) -> (Vec<u64>, Bulk) {
     (stamps, bulk)
 }
 
-/// Opens what is there and checks that every writer's keys bear one stamp; returns the stamps.
+/// Opens the database and checks that every writer's keys bear one stamp; returns the stamps.
 fn stamps_found(engine: &Arc<Engine>) -> Vec<u64> {
     (0..WRITERS)
         .map(|writer| {

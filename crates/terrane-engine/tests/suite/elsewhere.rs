@@ -1,5 +1,5 @@
 //! A database whose manifest and extents do not lie in its directory: here they lie in another directory of
-//! the same device, so that what is tested is the opening and not a bucket.
+//! the same device, so that the opening is tested and not a bucket.
 #![allow(clippy::unwrap_used, reason = "a step that fails ends the test")]
 
 mod compactor;

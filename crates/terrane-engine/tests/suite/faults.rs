@@ -225,7 +225,7 @@ fn after_a_failed_sync_of_the_journal_no_write_succeeds_and_reads_go_on() {
         assert!(get(&engine, &table, &number.to_be_bytes()).unwrap().is_some(), "read {number}");
     }
     assert_eq!(engine.range(&table, Bounds::all(), engine.visible()).filter(|row| row.is_ok()).count(), 110);
-    assert!(engine.close().is_err(), "a close tells that the last commits are not durable");
+    assert!(engine.close().is_err(), "a close reports that the last commits are not durable");
     let engine = open(inner.crash(3), &small_options()).unwrap();
     let table = engine.catalog().require("default").unwrap();
     for number in 0..100u64 {
@@ -235,8 +235,8 @@ fn after_a_failed_sync_of_the_journal_no_write_succeeds_and_reads_go_on() {
     engine.close().unwrap();
 }
 
-/// Repeats `attempt` while it says that there is no space: what failed is tried again after a pause, and
-/// until then tells of the space that was missing.
+/// Repeats `attempt` while it fails because there is no space: the background tries failed jobs again after a
+/// pause, and until then attempts get the old error.
 fn within_a_while(mut attempt: impl FnMut() -> Result<()>) {
     let env = Env::real();
     for _ in 0..TRIES_MAX {
@@ -246,7 +246,7 @@ fn within_a_while(mut attempt: impl FnMut() -> Result<()>) {
             Err(error) => panic!("{error}"),
         }
     }
-    panic!("there is space, and still there is none after {TRIES_MAX} tries");
+    panic!("there is space, but a write still fails after {TRIES_MAX} tries");
 }
 
 /// Repeats `attempt` until it succeeds. Tries are counted, not time: a machine may stand still.
@@ -272,7 +272,7 @@ fn without_space_writes_fail_reads_go_on_and_space_lets_writes_go_on() {
                 within_a_while(|| write_some(&engine, number, 1, 2000));
             }
             next += 200;
-            // What is used now may hold much that compaction gives back, and slots in reserve.
+            // The bytes in use may include much that compaction gives back, and slots in reserve.
             let capacity = disk.used_bytes() + room;
             disk.set_capacity(capacity);
             let full = loop {
@@ -287,8 +287,7 @@ fn without_space_writes_fail_reads_go_on_and_space_lets_writes_go_on() {
                 let value = get(&engine, &table, &number.to_be_bytes()).unwrap();
                 assert!(value.is_some(), "room {room}: read {number} of {next} while full");
             }
-            // What is on the device is enough, whatever was refused: nothing acknowledged is lost here,
-            // either.
+            // The device has all acknowledged rows, whatever was refused: nothing is lost here, either.
             let copy = disk.kill();
             copy.set_capacity(u64::MAX);
             check_all(&copy, next, &format!("room {room} round {round}, killed while full"));

@@ -44,7 +44,7 @@ fn expected_rows(fills: impl IntoIterator<Item = u64>) -> Vec<Row> {
 fn all_rows(engine: &Arc<Engine>) -> Result<Vec<Row>> {
     let rows = |name: &str| -> Result<Vec<Row>> {
         let table = engine.catalog().require(name)?;
-        // No view has as many: one that reads what is written meanwhile may find no end.
+        // No view has as many: a view that reads rows written meanwhile may find no end.
         engine.range(&table, Bounds::all(), engine.visible()).take(10_000).collect()
     };
     let (one, other) = (rows("default")?, rows("other")?);

@@ -132,7 +132,7 @@ fn calls_of(disk: &MemDisk, options: &Options) -> [FlowCounts; 2] {
     [opened, got]
 }
 
-/// What `terrane get` costs the device, and any other opening of a small database.
+/// The cost of `terrane get` on the device, and of any other opening of a small database.
 #[test]
 fn an_opening_and_a_get_cost_few_device_calls() {
     let disk = closed_with(1_000);
@@ -241,7 +241,7 @@ fn a_close_whose_flush_fails_succeeds() {
     }
 }
 
-/// What costs more than a replay is not flushed: one row over a large level.
+/// A flush that costs more than a replay is not made: one row over a large level.
 #[test]
 fn a_close_rewrites_no_large_level_for_one_row() {
     let disk = closed_with(40_000);

@@ -32,8 +32,7 @@ fn a_paused_database_without_a_journal_is_whole_after_its_close() {
     engine.close().unwrap();
 }
 
-/// A rotation that fails leaves a segment behind the active one that was too small for what was to be
-/// written.
+/// A rotation that fails leaves a segment behind the active one that was too small for the batch.
 #[test]
 fn a_sync_after_a_failed_rotation_makes_the_active_segment_durable() {
     let inner = MemDisk::new();

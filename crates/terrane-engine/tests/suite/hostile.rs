@@ -105,7 +105,7 @@ impl Outcomes {
     }
 }
 
-/// Offsets worth damaging: all near the beginning and the end of what is used, samples between.
+/// Offsets worth damaging: all near the beginning and the end of the bytes in use, samples between.
 fn offsets(bytes: &[u8], numbers: &mut Rng) -> Vec<u64> {
     let used = bytes.iter().rposition(|&byte| byte != 0).map_or(0, |last| last as u64 + 1);
     let step = number_from_env("TERRANE_HOSTILE_STEP", 4096).min((used / 24).max(1));

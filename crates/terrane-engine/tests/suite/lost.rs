@@ -118,7 +118,7 @@ fn a_manifest_cut_anywhere_is_noticed_by_the_journal() {
     }
     engine.wait_until_quiescent().unwrap();
     let (before, _) = Manifest::open_read_only(Arc::new(disk.kill()), Path::new(DIR)).unwrap();
-    // Any commit tells the journal what the manifest has reached.
+    // With any commit the journal learns what the manifest has reached.
     engine.put(TableId::DEFAULT, b"last", b"one", false).unwrap();
     let (expected, dead) = (all_rows(&engine), disk.kill());
     engine.close().unwrap();

@@ -53,7 +53,7 @@ fn ask(engine: &Engine, table: &Arc<Table>, keys: &[Vec<u8>]) -> Vec<Option<Vec<
 #[test]
 fn a_multi_get_answers_as_single_gets_do() {
     let disk = filled();
-    // The one whose cache is cold and small answers; the other, read key by key, says what is right.
+    // The one whose cache is cold and small is tested; the other, read key by key, has the expected values.
     let expected = open(disk.kill(), &options()).unwrap();
     let engine = open(disk, &options()).unwrap();
     let table = engine.catalog().require("default").unwrap();

@@ -25,17 +25,17 @@ fn batch(tables: &[&Table], number: u64, value: &[u8]) -> Batch {
 /// An engine with two tables: the levels of the first are far behind, the second is empty.
 fn behind(options: &Options) -> (Arc<Engine>, Arc<Table>, Arc<Table>) {
     let engine = open(MemDisk::new(), options).unwrap();
-    let owing = engine.catalog().require("default").unwrap();
+    let slowed = engine.catalog().require("default").unwrap();
     let free = engine.create_table("free", &[]).unwrap();
     engine.set_background_paused(true);
     // So far that the rate is less than anybody writes at.
     for run in 0..60 {
-        engine.write(&batch(&[&owing], run, b"value"), false).unwrap();
-        engine.flush_to_run(&owing).unwrap();
+        engine.write(&batch(&[&slowed], run, b"value"), false).unwrap();
+        engine.flush_to_run(&slowed).unwrap();
     }
     // The table counts as flushed shortly before the flush ends; until the end the flush slows all writers.
     until("the last flush to end", || engine.stats().flushes >= 60);
-    (engine, owing, free)
+    (engine, slowed, free)
 }
 
 #[test]
@@ -47,9 +47,9 @@ fn the_throttle_is_per_table() {
         overflow_runs_max: 2,
         ..small_options()
     };
-    let (engine, owing, free) = behind(&options);
-    assert!(owing.stats().table_write_rate > 0, "its writers are slowed");
-    assert!(owing.stats().table_backlog_permille >= 1000, "its levels are far behind");
+    let (engine, slowed, free) = behind(&options);
+    assert!(slowed.stats().table_write_rate > 0, "its writers are slowed");
+    assert!(slowed.stats().table_backlog_permille >= 1000, "its levels are far behind");
     assert_eq!(free.stats().table_write_rate, 0, "those of the other table are not");
 
     // A write that does not wait is refused in the table with debt, and never in the other; a batch of both
@@ -66,10 +66,10 @@ fn the_throttle_is_per_table() {
             true
         }
     };
-    let refused = (0..100_000).find(|number| is_refused(&[&owing], *number));
+    let refused = (0..100_000).find(|number| is_refused(&[&slowed], *number));
     assert!(refused.is_some(), "no write was refused");
     assert!((0..500).all(|number| !is_refused(&[&free], number)));
-    assert!((0..100_000).any(|number| is_refused(&[&free, &owing], number)));
+    assert!((0..100_000).any(|number| is_refused(&[&free, &slowed], number)));
     assert!(
         (500..1000).all(|number| !is_refused(&[&free], number)),
         "what was refused cost the other table nothing"
@@ -84,8 +84,8 @@ fn the_throttle_is_per_table() {
     // Time that a slow machine takes for its own work pays, too: so these are large, and few where it is
     // fast.
     let is_paused = |number| {
-        engine.write(&batch(&[&owing], number, &[7; 60_000]), false).unwrap();
-        owing.stats().table_writes_paused_micros > 0
+        engine.write(&batch(&[&slowed], number, &[7; 60_000]), false).unwrap();
+        slowed.stats().table_writes_paused_micros > 0
     };
     assert!((0..400).any(is_paused));
     assert!(engine.statistics().get("write_wait_micros").unwrap().number() > 0);

@@ -195,7 +195,7 @@ impl History {
     }
 }
 
-/// Opens an image, while cutting the opening itself; what is found must be within the span, the same when
+/// Opens an image, while cutting the opening itself; the state found must be within the span, the same when
 /// opened again, and writable.
 fn judge_image(oracle: &Oracle, options: &Options, image: &Image, numbers: &mut Rng, place: &str) {
     let cuts = cuts_in_recovery(options, image, numbers, place);
@@ -273,7 +273,7 @@ fn a_table_created_after_unsynced_writes_does_not_promise_them() {
     }
 }
 
-/// With the journal off only what was flushed is promised, and there may be more.
+/// With the journal off, only flushed rows are promised; there may be more.
 #[test]
 fn without_a_journal_flushed_writes_survive() {
     let options = Options { journal: JournalMode::Off, ..small_options() };

@@ -154,7 +154,7 @@ impl History {
     }
 }
 
-/// Opens an image; what is found is found again when the power fails after that.
+/// Opens an image; the same state is found again when the power fails after that.
 fn judge(oracle: &Oracle, image: &Image, numbers: &mut Rng, place: &str) {
     let region = Arc::new(Shadowed::with_content(&image.content));
     let base = image.base.kill();

@@ -180,7 +180,7 @@ fn a_sound_database_is_brought_over_whole() {
 }
 
 #[test]
-fn a_flipped_bit_loses_no_more_than_is_reported() {
+fn a_flipped_bit_loses_only_reported_rows() {
     let (disk, expected, past) = database();
     let mut numbers = Rng::new(5);
     let (mut tried, mut whole) = (0, 0);
@@ -207,7 +207,7 @@ fn a_flipped_bit_loses_no_more_than_is_reported() {
 }
 
 #[test]
-fn a_missing_or_cut_file_loses_no_more_than_is_reported() {
+fn a_missing_or_cut_file_loses_only_reported_rows() {
     let (disk, expected, past) = database();
     let mut numbers = Rng::new(6);
     for path in files(&disk) {
@@ -224,7 +224,7 @@ fn a_missing_or_cut_file_loses_no_more_than_is_reported() {
 }
 
 #[test]
-fn a_missing_directory_loses_no_more_than_is_reported() {
+fn a_missing_directory_loses_only_reported_rows() {
     let (disk, expected, past) = database();
     for name in ["journal", "data"] {
         let (copy, dir) = (disk.kill(), Path::new(DIR).join(name));
@@ -281,7 +281,7 @@ fn has_every_row(disk: &MemDisk, expected: &Rows, past: &Past, place: &str) -> R
             assert!(was, "{place}: {name} {key:?} was never there");
             assert!(
                 report.unlisted_extents > 0,
-                "{place}: {name} {key:?} is back, and nothing tells of it\n{report:#?}"
+                "{place}: {name} {key:?} is back, and the report does not say so\n{report:#?}"
             );
         }
     }
@@ -329,7 +329,7 @@ fn a_flipped_byte_or_a_cut_of_the_manifest_loses_no_row() {
     }
 }
 
-/// What range deletes and later puts leave of each key does not depend on the order of extents.
+/// The rows that range deletes and later puts leave do not depend on the order of extents.
 #[test]
 fn range_deletes_hide_by_their_numbers_when_the_manifest_is_lost() {
     let disk = MemDisk::new();

@@ -80,8 +80,8 @@ fn with_two_runs(disk: &MemDisk) -> (Arc<Engine>, Arc<Table>) {
 }
 
 /// A run has rows, the next one the deletes of some, and the extent that a compaction made of them neither.
-/// The bytes of the first run are still there, those of the second are not: nothing but what the extent says
-/// of itself tells that the rows were deleted.
+/// The bytes of the first run are still there, those of the second are not: only the origins in the merged
+/// extent show that the rows were deleted.
 #[test]
 fn deleted_rows_do_not_come_back_with_extents_that_were_merged() {
     let disk = MemDisk::new();

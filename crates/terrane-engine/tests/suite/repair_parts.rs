@@ -309,8 +309,8 @@ fn bytes_of_an_older_extent_in_the_slot_stay_out() {
     assert!(found.iter().all(|(at, value)| expected.get(at) == Some(value)), "an old value");
 }
 
-/// With a wrong filter an extent tells all the same which operands it has: else those that the journal has,
-/// too, would be folded once more.
+/// With a wrong filter the extent still shows which operands it has: else those that the journal has, too,
+/// would be folded once more.
 #[test]
 fn a_damaged_filter_folds_no_operand_twice() {
     let mut options: Options = small_options();

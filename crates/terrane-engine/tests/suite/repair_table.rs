@@ -65,7 +65,7 @@ fn rows_lost(disk: &MemDisk, expected: &Rows, what: &str) -> u64 {
     assert!(found.keys().all(|key| expected.contains_key(key)), "{what}: a row that was never there");
     let lost = expected.iter().filter(|(key, value)| found.get(*key) != Some(value)).count() as u64;
     let is_said = !report.losses.is_empty() || !report.doubts.is_empty();
-    assert!(lost == 0 || is_said, "{what}: {lost} rows are lost and nothing tells of it");
+    assert!(lost == 0 || is_said, "{what}: {lost} rows are lost and the report does not say so");
     lost
 }
 
@@ -161,7 +161,7 @@ fn flipped(disk: &MemDisk, expected: &Rows, part: &Part) -> (u64, f64) {
 }
 
 #[test]
-fn damage_takes_no_more_rows_than_it_covers() {
+fn damage_takes_only_the_rows_that_it_covers() {
     let (disk, expected) = database();
     let (whole, within) = parts(&disk);
     println!("{} rows, {LATE} of them in the journal only; rows lost:\n", expected.len());

@@ -130,14 +130,14 @@ fn read_only() -> Options {
 #[test]
 fn a_reader_beside_an_opening_that_died_gets_an_error() {
     let image = loaded();
-    let mut told = 0;
+    let mut refused = 0;
     for disk in images_of_an_opening(&image) {
         if let Err(error) = open(disk, &read_only()) {
             assert!(error.to_string().contains("open the database for writing once"), "{error}");
-            told += 1;
+            refused += 1;
         }
     }
-    assert!(told > 0, "the names come behind the edit");
+    assert!(refused > 0, "the names come behind the edit");
 }
 
 /// Images of the device before each call of an opening with a filter, which ends well.
@@ -165,14 +165,14 @@ fn keeping_history() -> Options {
 #[test]
 fn a_read_beside_an_opening_that_died_gets_busy() {
     let image = loaded();
-    let mut told = 0;
+    let mut refused = 0;
     for (call, disk) in images_of_an_opening(&image).into_iter().enumerate() {
         let is_unnamed = open(disk.kill(), &read_only()).is_err();
         // A follower tries many times: not for each call.
-        if !is_unnamed || told == 3 {
+        if !is_unnamed || refused == 3 {
             continue;
         }
-        told += 1;
+        refused += 1;
         let (door, dir): (Arc<dyn Disk>, _) = (Arc::new(disk.kill()), Path::new(DIR));
         let functions = Functions::default();
         let errors = [
@@ -185,15 +185,15 @@ fn a_read_beside_an_opening_that_died_gets_busy() {
             assert_eq!(error.kind(), Kind::Busy, "before call {call}, reader {reader}: {error}");
             assert!(error.to_string().contains("open the database for writing once"), "{error}");
         }
-        // It is once it has been. The background may flush meanwhile: what is trimmed then must stay readable
-        // for the feed.
+        // After one opening for writing every read works. The background may flush meanwhile: trimmed
+        // segments must stay readable for the feed.
         drop(open(disk.clone(), &keeping_history()).unwrap());
         let door: Arc<dyn Disk> = Arc::new(disk);
         Engine::follow_on(&door, dir, &small_options(), &Env::real(), &functions, None).unwrap();
         let mut feed = Feed::beside(door, dir, Env::real(), SeqNo(1)).unwrap();
         assert!(feed.try_next().unwrap().is_some());
     }
-    assert!(told > 0, "the names come behind the edit");
+    assert!(refused > 0, "the names come behind the edit");
 }
 
 /// A repair finds a segment that is listed but not renamed yet.
@@ -218,7 +218,7 @@ fn a_repair_reads_segments_that_have_not_got_their_names() {
 
 /// A repair without a manifest would take them for segments of the database.
 #[test]
-fn files_of_segments_that_were_written_anew_go() {
+fn files_of_rewritten_segments_are_removed() {
     let image = loaded();
     let journal = Path::new(DIR).join("journal");
     let before = image.list(&journal).unwrap();
@@ -251,7 +251,7 @@ fn open_ignoring(disk: MemDisk, key: &'static [u8]) -> Arc<Engine> {
 }
 
 /// How often readers of changes get an ingest, and the keys that they get.
-fn told(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
+fn changes_of(engine: &Arc<Engine>) -> (u64, Vec<Vec<u8>>) {
     let (mut ingests, mut keys) = (0, Vec::new());
     let mut feed = Feed::open(engine.clone(), SeqNo(1), FeedOptions::new()).unwrap();
     while let Some(batch) = feed.try_next().unwrap() {
@@ -293,13 +293,13 @@ fn void_marks_stay_void_in_rewritten_segments() {
         let default = engine.catalog().require("default").unwrap();
         let loaded = u64::from(rows(&engine, &default).unwrap().iter().any(|(_, value)| value == b"loaded"));
         void += u64::from(engine.visible() >= mark && loaded == 0);
-        assert_eq!(told(&engine).0, loaded, "call {call}");
+        assert_eq!(changes_of(&engine).0, loaded, "call {call}");
         let oldest = engine.segments()[0].id;
         drop(default);
         engine.close().unwrap();
         let engine = open_ignoring(image, b"first");
         assert!(engine.segments()[0].id > oldest, "call {call}: rewritten");
-        assert_eq!(told(&engine), (loaded, vec![b"second".to_vec()]), "call {call}");
+        assert_eq!(changes_of(&engine), (loaded, vec![b"second".to_vec()]), "call {call}");
     }
     assert!(void > 0, "the mark comes before the edit");
 }

@@ -50,7 +50,7 @@ fn used_at_rest(idle_reclaim: bool, kept: u64) -> u64 {
 }
 
 #[test]
-fn at_rest_the_device_has_back_what_is_not_in_use() {
+fn at_rest_spare_space_is_given_back_to_the_device() {
     let kept = used_at_rest(false, 0);
     let given_back = used_at_rest(true, kept);
     assert!(given_back * 2 < kept, "{given_back} bytes against {kept}");

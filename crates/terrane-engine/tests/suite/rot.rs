@@ -21,7 +21,7 @@ use terrane_base::{Error, Kind, Rng, TableId};
 use terrane_device::{Disk, File, MemDisk, OpenMode};
 use terrane_engine::Engine;
 
-/// Options that change what is stored.
+/// Options that change the stored bytes.
 fn formats() -> Vec<(&'static str, Options)> {
     let with = |change: fn(&mut Options)| {
         let mut options = small_options();
@@ -106,7 +106,7 @@ struct Outcomes {
     harmless: u64,
 }
 
-/// Outcomes by what was done to which kind of file.
+/// Outcomes by kind of damage and kind of file.
 #[derive(Default)]
 struct Table(BTreeMap<(&'static str, &'static str), Outcomes>);
 
@@ -208,7 +208,7 @@ fn refused(error: &Error, place: &str) {
     assert!(error.place().is_some(), "{place}: does not name an offset: {error}");
 }
 
-/// Places of a file: every byte in use with `TERRANE_ROT=all`, else samples; a few beyond what is in use.
+/// Places of a file: every byte in use with `TERRANE_ROT=all`, else samples; a few beyond the bytes in use.
 fn places(bytes: &[u8], numbers: &mut Rng) -> Vec<u64> {
     let is_all = std::env::var("TERRANE_ROT").is_ok_and(|all| all == "all");
     let used: Vec<u64> = {

@@ -307,7 +307,7 @@ fn a_file_of_another_database_is_left_out() {
 
 /// Two breaks behind the same commit are two: the record at the second one is a loss as well.
 #[test]
-fn each_break_tells_what_lay_at_it() {
+fn each_break_is_reported_with_its_records() {
     let disk = died_with(6, b"value");
     damage(&disk, b"j002");
     let engine = open(disk.clone(), &small_options()).unwrap();
@@ -350,7 +350,7 @@ fn a_range_delete_that_is_left_out_brings_nothing_back() {
     assert_eq!(keys_of(&found["default"]), ["j001", "k2", "k5"], "{report:#?}");
 }
 
-/// Where the levels cannot be read, nothing tells whether they have something newer.
+/// Where the levels cannot be read, an opening cannot know whether they have something newer.
 #[test]
 fn records_that_may_be_older_than_unreadable_rows_are_left_out_and_named() {
     let disk = died_with(12, b"set aside");

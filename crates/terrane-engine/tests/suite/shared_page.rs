@@ -1,5 +1,5 @@
-//! The page of metrics that a writer shares: what is in it, what it disturbs (nothing), and what is said of
-//! old, missing and wrong ones.
+//! The page of metrics that a writer shares: its content, that it disturbs nothing, and the reports of old,
+//! missing and wrong ones.
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a step that fails ends the test")]
 
 use crate::support;

@@ -21,7 +21,7 @@ use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 use terrane_engine::{Bounds, Engine, JobKind};
 
 const ROWS: u64 = 800;
-/// Calls at which to stand still. What is written meanwhile must neither fill the write memory, for which
+/// Calls at which to stand still. The rows written meanwhile must neither fill the write memory, for which
 /// writers wait with good reason, nor a segment.
 const STOPS_MAX: u64 = 300;
 
@@ -55,7 +55,7 @@ fn read_and_write(engine: &Arc<Engine>, stop: u64) {
 
 /// Makes the flush stand still at each of its calls.
 ///
-/// It goes on when told to: to the next call if true, to its end if false.
+/// It goes on when the channel says so: to the next call if true, to its end if false.
 fn stand_at_each_call(engine: &Arc<Engine>, disk: &GateDisk) -> (Receiver<Event>, Sender<bool>) {
     let ((event, events), (go, gone)) = (channel(), channel());
     let standing = event.clone();
@@ -76,7 +76,7 @@ fn stand_at_each_call(engine: &Arc<Engine>, disk: &GateDisk) -> (Receiver<Event>
 #[test]
 fn reads_and_writes_go_on_while_the_background_stands_still() {
     let disk = GateDisk::new(MemDisk::new());
-    // Small enough for segments to be given back; what is written meanwhile fits the active one. Rows that
+    // Small enough for segments to be given back; the rows written meanwhile fit the active one. Rows that
     // are not compressed fill levels, so that there are compactions.
     let options = Options {
         compression: Compression::None,

@@ -130,7 +130,7 @@ fn a_close_that_fails_joins_every_thread() {
         let _ = engine.flush();
         let closed = engine.close();
         threads.assert_all_joined(&format!("{call:?} fails"));
-        assert!(call != Call::Sync || closed.is_err(), "a close reports what is not durable");
+        assert!(call != Call::Sync || closed.is_err(), "a close reports commits that are not durable");
     }
     let (threads, disk) = (Counting::new(), FaultyDisk::new(Arc::new(MemDisk::new())));
     let engine = threads.open(disk.clone(), &small_options()).unwrap();

@@ -5,7 +5,8 @@
 //! worker on another machine are loaded, if there are readers.
 //!
 //! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find
-//! the newest of them there. What is cached of these goes to all that the job wrote, earlier parts included.
+//! the newest of them there. The cached blocks of these inputs go to all that the job wrote, earlier parts
+//! included.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -25,8 +26,8 @@ use crate::table::Table;
 pub(crate) type Fresh = HashMap<ExtentId, Arc<Extent>>;
 
 impl Shared {
-    /// Handles for what a job wrote, those that were `kept` and others; lets them take over what is cached of
-    /// its inputs. Reads the store, so no lock is held.
+    /// Makes handles for the extents that a job wrote, those that were `kept` and others; they take over the
+    /// cached blocks of its inputs. Reads the store, so no lock is held.
     pub(crate) fn prepare_extents(&self, table: &Table, result: &JobResult, kept: Vec<Arc<Extent>>) -> Fresh {
         let mut kept: Fresh = kept.into_iter().map(|extent| (extent.meta.id, extent)).collect();
         let mut from_elsewhere = Vec::new();
@@ -55,7 +56,7 @@ impl Shared {
     }
 
     /// Index blocks and filters only: every read of an extent needs them, and the first reader would wait for
-    /// both. Without any cached data block there are no readers: a load pays nothing.
+    /// both. Without any cached data block there are no readers, so a load gains nothing.
     fn warm_outputs(&self, extents: &[Arc<Extent>]) -> Result<()> {
         if self.cache.holds(ObjectKind::Data) == 0 {
             return Ok(());

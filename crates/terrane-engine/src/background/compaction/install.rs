@@ -129,8 +129,8 @@ impl Maintenance {
     }
 }
 
-/// A result as changes of the tree. Re-linked extents keep their handle, and with it what is cached of them;
-/// what was written has its handle in `fresh`.
+/// Returns a result as changes of the tree. Re-linked extents keep their handle, and with it their cached
+/// blocks; extents that the job wrote have their handle in `fresh`.
 fn changes(tree: &Metasnapshot, result: &JobResult, fresh: &Fresh) -> Result<Vec<Change>> {
     let values = result.values.iter().map(|meta| {
         let extent = fresh.get(&meta.id).cloned();

@@ -132,7 +132,7 @@ impl Maintenance {
             let totals = level.totals();
             totals.deletes > 0 || totals.range_deletes > 0
         });
-        // The last snapshot is what is visible now; others may keep what deletes hide.
+        // The last snapshot is the present moment; older ones may keep versions that deletes hide.
         let is_kept = has_deletes && snapshots.len() > 1;
         let is_for_now = is_kept || self.expires(tree) || self.options.experiments.hot_cold;
         let how = if is_for_now { NoJob::ForNow } else { NoJob::UntilChanged };
@@ -192,7 +192,7 @@ impl CompactionJob<'_> {
         let done = self.merge(merged);
         // What moved counted twice since it was installed, or is there again.
         engine.refresh_debt();
-        // What a job did that came to no end was done, too.
+        // A job that failed or was cancelled has done work, too, which counts.
         let work = done.as_ref().map_or_else(|_| control.work(), |work| *work);
         self.count(&work);
         self.count_elsewhere();

@@ -1,12 +1,12 @@
-//! The shape follows the load: while a table is mostly read, what is in memory is flushed and levels are
-//! merged, as far as it pays; when writers come it stops.
+//! Follows the load: while a table is mostly read, the background flushes its memory and merges its levels,
+//! as far as reads gain by it; when writers come it stops.
 //!
-//! Steps of the worker that decides: 1. every [`TICK`] what was counted of each table that was used, or whose
-//! load is not at rest, is taken in ([`terrane_compaction::adapt`]); 2. when nothing else is due or running,
-//! the first table for which a step pays gets it ([`terrane_compaction::pick_fewer_runs`]); 3. after a job
-//! the background rests for as long as the job took: half a processor at most. A job that runs is cancelled
+//! Steps of the worker that decides: 1. every [`TICK`] it takes the counts of each table that was used, or
+//! whose load is not at rest ([`terrane_compaction::adapt`]); 2. when nothing else is due or running, the
+//! first table whose reads gain by a step gets the step ([`terrane_compaction::pick_fewer_runs`]); 3. after a
+//! job the background rests for as long as the job took: half a processor at most. A running job is cancelled
 //! as soon as writers have brought [`STOP_BYTES`] since it began, wait for memory, or a caller asks for a
-//! flush or a pause; it costs nothing but what it read and wrote.
+//! flush or a pause; all that is lost then is what the job read and wrote.
 //!
 //! No caller waits for this work: a database may be quiescent and begin it later.
 
@@ -79,8 +79,7 @@ struct Watched {
 /// When jobs that only reads gain by are stopped, and when they may begin.
 #[derive(Debug)]
 pub(crate) struct ReadHeavy {
-    /// The bytes written at which the one that runs is stopped; at the end of all numbers while there is
-    /// none.
+    /// Total of written bytes at which the running job is stopped; `u64::MAX` if none runs.
     stop_at: AtomicU64,
     /// The next one does not begin before this time, in microseconds.
     rests_until: AtomicU64,
@@ -93,7 +92,7 @@ impl Default for ReadHeavy {
 }
 
 impl Maintenance {
-    /// Takes in what was counted since the last look, if that was long enough ago.
+    /// Takes the counts since the last look, if that was long enough ago.
     pub(crate) fn observe_loads(&self, now: Duration, adaptation: &mut Adaptation) {
         if self.options.adaptive_shape == AdaptiveShape::Off {
             return;
@@ -105,7 +104,7 @@ impl Maintenance {
         adaptation.looked = Some(now);
         let used = self.catalog.sums().due().take_used();
         let Some(elapsed) = elapsed else {
-            // Of what was counted before the first look nothing is known of when.
+            // The time of counts before the first look is not known.
             for table in self.catalog.all() {
                 let watched = Watched { counted: counted_from_now(&table), ..Watched::default() };
                 adaptation.tables.insert(table.id, watched);
@@ -192,7 +191,7 @@ impl Maintenance {
         }
     }
 
-    /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
+    /// Asks for a flush of the table's memory; returns the first step of it, if that can be done now.
     fn flush_for_reads(&self, table: &Arc<Table>, view: &ReadView, schedule: &Schedule) -> Option<Job> {
         debug_assert!(schedule.is_idle(), "a table is flushed for reads when nothing else is to be done");
         let is_held = schedule.holds_any(JobKinds::TO_LEVELS, table.id);
@@ -211,7 +210,7 @@ impl Maintenance {
         let written = self.written.bytes();
         let is_other = || self.background.adapting.stop_at.load(Ordering::Relaxed) != u64::MAX;
         debug_assert!(!is_other(), "writers stop one job that only reads gain by, not two");
-        // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
+        // Relaxed, as below: a writer that sees it late goes at most a quantum beyond it.
         self.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
         Adapting { engine: self, started: self.env.clock.now() }
     }
@@ -266,8 +265,8 @@ impl CompactionJob<'_> {
     }
 }
 
-/// What was counted of a table so far. Records count as written while they are in memory: a flush takes some
-/// off, and the look after it sees no writes.
+/// The counts of a table so far. Records in memory count as written: a flush takes some off, and the look
+/// after it sees no writes.
 fn counted(table: &Table) -> Counted {
     let view = table.pinned();
     let memtables = std::iter::once(&view.active).chain(&view.frozen);

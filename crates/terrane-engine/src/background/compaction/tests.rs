@@ -19,7 +19,7 @@ fn schedules() -> [Schedule; 2] {
     [Schedule::default(), deciding]
 }
 
-/// Brings what is in memory into level 1.
+/// Flushes memory into level 1.
 fn flush(engine: &Engine, table: &Table) {
     freeze(engine, table);
     let control = Arc::new(engine.new_control());

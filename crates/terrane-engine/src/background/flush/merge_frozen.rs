@@ -3,9 +3,9 @@
 //!
 //! 1. Settle waits until every number that the memtable may hold is visible: then no writer still indexes a
 //!    record in it.
-//! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a
-//!    generation. It chooses none that is closed to merges: a flush that has begun would miss what is merged
-//!    behind its cursor, and a flush that has ended has taken the generation out of the read view.
+//! 2. Settle takes `Table::merging`, so that no flush closes a generation meanwhile, and chooses a generation
+//!    that is open to merges: a flush that has begun would miss records that settle merges behind its cursor,
+//!    and a flush that has ended has taken the generation out of the read view.
 //! 3. At the end of the merge settle takes the memtable out of the read view, if the current read view has
 //!    both the memtable and the generation.
 
@@ -70,7 +70,7 @@ impl Maintenance {
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
     fn wait_until_indexed(&self, view: &ReadView, control: &JobControl) -> Result<()> {
-        debug_assert!(!view.frozen.is_empty(), "writers are waited for that index in what is frozen");
+        debug_assert!(!view.frozen.is_empty(), "settle waits for writers of frozen memtables only");
         let mut turn = 0;
         while self.journal.visible().0 + 1 < successor(view).0 {
             self.journal.check()?;
@@ -110,7 +110,10 @@ impl Maintenance {
         control: &JobControl,
     ) -> Result<()> {
         let is_behind = generation.first_seq() < oldest.first_seq();
-        debug_assert!(is_behind, "a generation takes in what is newer: a read looks at its memtables first");
+        debug_assert!(
+            is_behind,
+            "a generation takes in newer memtables only: a read looks at memtables first"
+        );
         let snapshots = self.pins.list(|| self.journal.visible());
         let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| {
             // The generation grows under the view that has it.

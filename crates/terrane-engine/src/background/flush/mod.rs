@@ -61,7 +61,7 @@ impl Maintenance {
         let Some(oldest) = view.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         let wanted = table.flush_wanted();
-        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records
+        // A trim may record all up to `wanted` as flushed though the generation begins below and has records
         // above only: the caller of a flush waits for it.
         let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
         let is_asked =
@@ -159,8 +159,7 @@ impl Maintenance {
             let shape = shape_of(table, &tree, &snapshots);
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
                 FlushPlan::Step(spec) => {
-                    let claim =
-                        schedule.claims.take(spec.claim()).expect("the plan respects what is claimed");
+                    let claim = schedule.claims.take(spec.claim()).expect("the plan respects all claims");
                     claimed = Some((*spec, claim));
                     Ok(true)
                 }
@@ -217,7 +216,7 @@ impl Maintenance {
             table.semantics.collation().check().and_then(|()| cursor.check_whole(table, generation));
         let flushed = checked.and_then(|()| self.end_of(table, generation));
         let flushed = flushed.inspect_err(|_| self.give_back(result))?;
-        debug_assert!(flushed <= generation.last_seq(), "what is newer than {flushed} is in memory");
+        debug_assert!(flushed <= generation.last_seq(), "records newer than {flushed} are in memory");
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
         self.install_and_leave(table, result, kept, ops, &Leaves::Flushed(generation))?;

@@ -2,8 +2,8 @@
 //!
 //! Versions that a range delete of their own memtable or generation hides stay there until it is flushed, and
 //! may have newer ones of the same keys among them: a scan steps over each. So a table whose scans have
-//! stepped over more versions than it has in memory is flushed: what that costs has been paid by then, and
-//! what is hidden does not come as far as the levels.
+//! stepped over more versions than it has in memory is flushed: by then the steps have cost as much as the
+//! flush, and hidden versions do not come as far as the levels.
 
 use std::sync::Arc;
 

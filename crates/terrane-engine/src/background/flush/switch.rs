@@ -53,7 +53,7 @@ impl Maintenance {
         table.passed.forget();
         if let Some(memtable) = &frozen {
             add(&self.counters.memtables_frozen, 1);
-            self.events.tell(|| {
+            self.events.enqueue(|| {
                 Event::MemtableFrozen(MemtableFrozen {
                     table: table.name.clone(),
                     entries: memtable.entry_count(),
@@ -66,7 +66,7 @@ impl Maintenance {
     }
 
     /// Turns the oldest frozen memtable into a generation of the global index. Costs nothing: the tree is the
-    /// same. Returns false if there is none or if some of its records are not indexed yet.
+    /// same. Returns false if no memtable is frozen or if some records of the oldest are not indexed yet.
     ///
     /// # Errors
     /// `Poisoned` if records would be lost by it.

@@ -16,26 +16,26 @@ use terrane_device::MemDisk;
 use super::*;
 use crate::engine::Engine;
 
-/// What has not come by then never comes.
+/// A test fails if an event has not come by then.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// The real time. Tells of the looks that one thread takes at it.
+/// The real time. Reports each call of `now` by one thread.
 #[derive(Debug)]
-struct Told {
+struct WatchedClock {
     real: Arc<dyn Clock>,
     of: Mutex<Option<(ThreadId, Sender<()>)>>,
 }
 
-impl Told {
-    /// Tells of the looks of the calling thread from now on.
-    fn tell_of_me(&self) -> Receiver<()> {
+impl WatchedClock {
+    /// Reports the calls of this thread from now on.
+    fn watch_this_thread(&self) -> Receiver<()> {
         let (look, looks) = channel();
         *self.of.lock() = Some((std::thread::current().id(), look));
         looks
     }
 }
 
-impl Clock for Told {
+impl Clock for WatchedClock {
     fn now(&self) -> Duration {
         if let Some((thread, look)) = &*self.of.lock()
             && *thread == std::thread::current().id()
@@ -86,9 +86,9 @@ fn the_first_generation_of_a_load_is_a_run() {
 }
 
 /// A database whose level 1 has a row, its default table, and its clock.
-fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<Told>) {
+fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<WatchedClock>) {
     let real = Env::real();
-    let clock = Arc::new(Told { real: real.clock.clone(), of: Mutex::new(None) });
+    let clock = Arc::new(WatchedClock { real: real.clock.clone(), of: Mutex::new(None) });
     let env = Env { clock: clock.clone(), ..real };
     let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
     let disk = Arc::new(MemDisk::new());
@@ -111,10 +111,10 @@ fn ending_a_pause_waits_for_no_paused_flush() {
     engine.set_background_paused(true);
     let paused = Arc::new(engine.new_control());
     paused.pause();
-    let ((told, looks), (result, results)) = (channel(), channel());
+    let ((ready, looks), (result, results)) = (channel(), channel());
     let (flushing, its_table, its_control) = (engine.clone(), table.clone(), paused.clone());
     std::thread::spawn(move || {
-        told.send(clock.tell_of_me()).expect("the test waits for it");
+        ready.send(clock.watch_this_thread()).expect("the test waits for it");
         // The receiver is gone where the test has failed.
         let _ = result.send(flushing.claim_step(&its_table, b"", 1, &its_control));
     });

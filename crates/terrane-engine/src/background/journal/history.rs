@@ -2,9 +2,9 @@
 //! for them.
 //!
 //! A segment becomes history by the edit that takes it from the live ones, and leaves it by an edit of its
-//! own; its file is reused or removed only then. What is history is one stretch of commits that ends where
-//! the live segments begin: whatever breaks it (a journal that is off, a segment that could not be kept) has
-//! all that is older forgotten.
+//! own; its file is reused or removed only then. History is one stretch of commits that ends where the live
+//! segments begin: if something breaks it (a journal that is off, a segment that could not be kept), all
+//! older segments are forgotten.
 //!
 //! It is durable before it is history: a flush makes its records durable before they are in the levels, and
 //! records of dropped tables, which no flush sees, are synced here.
@@ -31,7 +31,7 @@ impl HistoryPlan {
     /// The operations, in the order in which they hold.
     pub(crate) fn ops(&self) -> Vec<EditOp> {
         let are_in_order = || self.forgotten.is_sorted_by(|(a, _), (b, _)| a < b);
-        debug_assert!(are_in_order(), "the oldest segment leaves history first: what is left has no gap");
+        debug_assert!(are_in_order(), "the oldest segment leaves history first, so that the rest has no gap");
         let forget = self.forgotten.iter().map(|&(id, _)| EditOp::ForgetSegment { id });
         forget.chain(self.kept.iter().map(|&(id, kept)| EditOp::KeepSegment { id, kept })).collect()
     }
@@ -57,7 +57,7 @@ impl HistoryPlan {
             state.history.values().map(|kept| (kept.spec.id, (kept.spec.file, kept.spec.bytes))).collect();
     }
 
-    /// Forgets what there is no room for beside `bytes` to come, and what is too old.
+    /// Forgets segments that are too old, and those for which there is no room beside `bytes` to come.
     fn forget_surplus(&mut self, state: &State, bytes: u64, now: u64) {
         let rule = state.history_rule;
         let mut left = state.history_bytes() + bytes;
@@ -80,7 +80,7 @@ fn is_over_age(rule: HistoryRule, freed_at: u64, now: u64) -> bool {
     rule.age > 0 && freed_at.saturating_add(rule.age) <= now
 }
 
-/// The rule that holds from now on: what the options say, else what is stored.
+/// The rule that holds from now on: that of the options, else the stored one.
 fn rule_of(options: &Options, stored: HistoryRule) -> Result<HistoryRule> {
     let bytes = options.history_bytes.get().copied().unwrap_or(stored.bytes);
     let age = options.history_age.get().map_or(stored.age, |age| age.millis().unwrap_or(0));
@@ -158,8 +158,8 @@ impl Shared {
         oldest.is_some_and(|oldest| is_over_age(state.history_rule, oldest.kept.freed_at, self.wall_millis()))
     }
 
-    /// What becomes of history when the live segments `freed`, oldest first, are given up. What is to be kept
-    /// is durable on return.
+    /// Decides which segments stay history when the live segments `freed`, oldest first, are given up.
+    /// Segments that are to be kept are durable on return.
     ///
     /// # Errors
     /// As [`Journal::sync_through`](terrane_journal::Journal::sync_through); `Io`.
@@ -173,7 +173,7 @@ impl Shared {
         let begin = plan.kept.first().map(|(_, kept)| kept.first_seq.0 - 1);
         let is_apart = begin.zip(end).is_some_and(|(begin, end)| begin != end);
         if !freed.is_empty() && (!has_all || is_apart) {
-            // What is older does not end where the rest begins.
+            // Older history does not end where the kept segments begin.
             plan.forget_all(state);
         } else {
             let bytes = freed.iter().filter(|segment| plan.keeps(segment.id)).map(|segment| segment.bytes);

@@ -55,14 +55,14 @@ impl Maintenance {
         held > most && !self.catalog.sums().due().has_stopped()
     }
 
-    /// Gives back what a closed database needs no more: segments whose records are all in the levels, the
-    /// prepared one, spare files, unused ends of segments and free slots. Requires: the journal is closed and
-    /// no worker is left.
+    /// Gives back the space that a closed database does not need: segments whose records are all in the
+    /// levels, the prepared one, spare files, unused ends of segments and free slots. Requires: the journal
+    /// is closed and no worker is left.
     ///
     /// # Errors
     /// `Io`, `Poisoned`; nothing is lost by it but space.
     pub(crate) fn give_back_space(&self) -> Result<()> {
-        debug_assert!(self.is_closing(), "what is given back is needed by the next commits");
+        debug_assert!(self.is_closing(), "the next commits need this space");
         if self.options.journal != JournalMode::Off {
             self.trim_segments()?;
         }
@@ -70,8 +70,8 @@ impl Maintenance {
     }
 
     /// Asks the ledgers that have records, which know of every memtable whatever the read views say, whether
-    /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in
-    /// meanwhile lies in later segments: all numbers of these were visible before anybody looked.
+    /// a memtable needs a segment up to `upto`. Requires: no table is dropped meanwhile. Records that come in
+    /// meanwhile lie in later segments: all numbers of these segments were visible before the check.
     fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {
         if terrane_base::planted!(TrimTooEarly) {
             return Ok(());
@@ -127,8 +127,8 @@ impl Maintenance {
         if trimmed.is_empty() && unused.is_empty() && ops.is_empty() {
             return Ok(());
         }
-        // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
-        // behind it, also where a table has no record at all.
+        // Trimmed records are in the levels, of every table: recovery needs to know that the journal may
+        // begin behind them, also where a table has no record at all.
         ops.extend(flushed_up_to(&self.manifest, through, |most| self.catalog.behind(through, most)));
         self.append_edit(ops)?;
         self.catalog.sums().raise_flushed_all(through);

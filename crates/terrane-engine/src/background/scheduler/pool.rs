@@ -71,7 +71,7 @@ impl Scheduler {
         look(&self.schedule.lock())
     }
 
-    /// Gives out nothing but what is asked for by name, and pauses what runs; or goes on.
+    /// With `paused`, gives out only jobs that callers asked for and pauses running jobs; else goes on.
     pub(crate) fn set_paused(&self, paused: bool) {
         let mut schedule = self.change();
         let paused = paused && !schedule.draining;
@@ -130,7 +130,8 @@ impl Scheduler {
         self.wake();
     }
 
-    /// Waits until `done` says so, looking again after every change, under the lock: for what `done` changes.
+    /// Waits until `done` returns true. It is called after every change, under the lock, because it may
+    /// change the schedule.
     ///
     /// # Errors
     /// The error of `done`, or `Cancelled` when the pool closes first.

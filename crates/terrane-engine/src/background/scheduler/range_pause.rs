@@ -1,5 +1,5 @@
-//! Compactions of ranges that are held back: none begins, those that run are cancelled, and callers that wait
-//! for one get an error.
+//! Manual compactions that are paused: none begins, those that run are cancelled, and callers that wait for
+//! one get an error.
 
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::CancelCause;
@@ -7,7 +7,7 @@ use terrane_compaction::CancelCause;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 
-/// How often ranges are held back now, and how often they ever were.
+/// Number of pauses of manual compactions: those in force, and all since the opening.
 #[derive(Clone, Default)]
 pub(super) struct RangeHolds {
     present: u64,
@@ -67,7 +67,7 @@ impl Maintenance {
         self.background.scheduler.wake();
     }
 
-    /// Ends one hold of compactions of ranges; does nothing if there is none.
+    /// Ends one pause of manual compactions; does nothing if none is in force.
     pub fn allow_range_compactions(&self) {
         let mut schedule = self.background.scheduler.change();
         schedule.ranges.present = schedule.ranges.present.saturating_sub(1);

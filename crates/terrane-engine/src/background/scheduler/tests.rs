@@ -1,4 +1,4 @@
-//! Tests of the schedule: which jobs may run beside each other, and what is left of a job that failed.
+//! Tests of the schedule: which jobs may run beside each other, and what a failed job leaves behind.
 
 use std::path::Path;
 use std::time::Duration;
@@ -118,7 +118,7 @@ fn a_job_that_failed_is_tried_again_where_it_began() {
     assert_eq!(cursors_after(Ok(()), None), done);
     assert_eq!(cursors_after(full(), None), Cursors::new());
     assert_eq!(cursors_after(full(), Some(&later)), both, "another went on meanwhile");
-    // What is damaged would be met again.
+    // The next job would meet the same damage.
     assert_eq!(cursors_after(Err(Error::corrupt("damage")), None), done);
 }
 

@@ -99,7 +99,7 @@ impl Loader {
         if let Some(last) = &mut self.last_key {
             if self.arrival.table.semantics.collation().le(key, last) {
                 return Err(Error::invalid(format!(
-                    "key {} does not come after {}: a bulk load is sorted, each key once; what is not is for write batches",
+                    "key {} does not come after {}: a bulk load is sorted, each key once; use write batches for unsorted rows",
                     dump::text(key),
                     dump::text(last)
                 )));

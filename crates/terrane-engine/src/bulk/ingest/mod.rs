@@ -51,7 +51,8 @@ pub(crate) struct Arrival {
     pub(crate) table: Arc<Table>,
     /// Of entries, in key order.
     pub(crate) extents: Vec<ExtentMeta>,
-    /// Of range deletes, in key order: they hide what is older than both, so they go beneath the entries.
+    /// Of range deletes, in key order. They hide versions that are older than both, so they go beneath the
+    /// entries.
     pub(crate) deletes: Vec<ExtentMeta>,
 }
 
@@ -89,7 +90,7 @@ fn bounds_of(extents: &[ExtentMeta]) -> Option<(&[u8], &[u8])> {
 impl WritePath {
     /// Makes what has arrived part of its tables, or gives it back to the store.
     fn publish_or_give_back(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
-        debug_assert!(!arrivals.is_empty(), "what is published has arrived");
+        debug_assert!(!arrivals.is_empty(), "an ingest without extents is published");
         let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());
         refused.inspect_err(|_| self.give_arrivals_back(arrivals))?;
         let published = self.store.sync().and_then(|()| self.publish(arrivals, lock_timeout));

@@ -139,7 +139,7 @@ impl Maintenance {
 }
 
 impl Layers<'_> {
-    /// The places of what is at these keys already.
+    /// The places of extents that have keys in this range already.
     fn met(&self, arrival: &Arrival, first: &[u8], last: &[u8]) -> Vec<Place> {
         if !self.is_layered {
             return Vec::new();

@@ -16,7 +16,7 @@
 //!    range.
 //!
 //! A crash before the edit is durable leaves a record that changes nothing. The edit is durable only after
-//! the journal is up to its number, so what is recovered is a prefix.
+//! the journal is up to its number, so recovery always finds a prefix.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -32,7 +32,7 @@ pub struct BackupOptions {
     /// Flush memory first: the backup then has a small journal, and opens faster. Off by default: the journal
     /// is copied.
     pub flush: bool,
-    /// Ceiling for what is copied, in bytes per second; 0, the default, means no ceiling.
+    /// Ceiling for the copy, in bytes per second; 0, the default, means no ceiling.
     pub bytes_per_second: u64,
     /// Read and verify objects of older backups, and copy damaged ones again. Off by default.
     pub recheck: bool,
@@ -76,7 +76,7 @@ impl BackupOptions {
         match self.note.as_ref().map_or(0, String::len) {
             0..=NOTE_BYTES_MAX => Ok(()),
             bytes => Err(Error::invalid(format!(
-                "a note of {bytes} bytes: a backup takes {NOTE_BYTES_MAX}, keep what is longer elsewhere"
+                "a note of {bytes} bytes: a backup takes {NOTE_BYTES_MAX}, keep a longer note elsewhere"
             ))),
         }
     }
@@ -97,14 +97,14 @@ struct Making<'a, 'w> {
 
 impl Backups {
     /// Makes a backup of the open database: every commit up to now, all or nothing of each, durable on
-    /// return. Copies what no earlier backup in this place has. Commits go on meanwhile.
+    /// return. Copies only data that no earlier backup in this place has. Commits go on meanwhile.
     ///
     /// # Errors
-    /// `Busy` if another process or thread writes to the place, or an ingest into a database that is open
-    /// for reading is not decided; `Gone` if the database is a view, and extents of it are gone; `Invalid` if
-    /// the place is none, or for a flush of a database that is open for reading; `Cancelled` by `watcher` or
-    /// when the database closes; `Corrupt`, naming file and offset, if an extent of the database is damaged;
-    /// `Full`, `Io`, `Poisoned`. No backup was made then, and older ones are whole.
+    /// `Busy` if another process or thread writes to the place, or an ingest into a database that is open for
+    /// reading is not decided; `Gone` if the database is a view, and extents of it are gone; `Invalid` if
+    /// `place` is not a backup place, or for a flush of a database that is open for reading; `Cancelled` by
+    /// `watcher` or when the database closes; `Corrupt`, naming file and offset, if an extent of the database
+    /// is damaged; `Full`, `Io`, `Poisoned`. No backup was made then, and older ones are whole.
     pub fn create(
         &self,
         engine: &Maintenance,
@@ -155,7 +155,7 @@ impl Making<'_, '_> {
             self.reporter.done(meta.bytes.into())?;
         }
         let progress = self.reporter.progress();
-        debug_assert_eq!(progress.objects_done, progress.objects, "the manifest names what is copied");
+        debug_assert_eq!(progress.objects_done, progress.objects, "the manifest names only copied objects");
         if !terrane_base::planted!(NameUnsyncedBackup) {
             self.backups.place.settle()?;
         }
@@ -231,7 +231,7 @@ impl Making<'_, '_> {
     }
 }
 
-/// Whether a backup of this database can be made now.
+/// Checks that a backup of this database can be made now.
 fn may_begin(engine: &Maintenance, options: &BackupOptions) -> Result<()> {
     if !engine.options.read_only {
         return engine.refuse_if_read_only();

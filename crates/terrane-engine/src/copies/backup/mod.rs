@@ -1,9 +1,9 @@
 //! Backups: complete databases of single moments, in a backup place, which share equal objects.
 //!
-//! A place has three sorts of objects: extents and segments, each under a name that says what is in it, and
-//! manifests, each naming what its backup consists of. An extent never changes, so a backup copies only those
-//! that no earlier one has. A backup is there if and only if its manifest is, which is put last, when all
-//! else is durable.
+//! A place has three sorts of objects: extents and segments, each under a name that follows from its content,
+//! and manifests, each naming the objects of its backup. An extent never changes, so a backup copies only
+//! those that no earlier one has. A backup exists if and only if its manifest does, which is written last,
+//! when all else is durable.
 //!
 //! * `place.rs`: where objects are kept. `objects.rs`: which there are, and which backups need them
 //! * `create.rs`, `restore.rs`, `verify.rs`, `remove.rs`; `progress.rs`: their progress
@@ -75,7 +75,7 @@ const NOTE: &str = ":note";
 pub struct BackupList {
     /// The backups, oldest first.
     pub backups: Vec<BackupInfo>,
-    /// Those whose manifest cannot be read: number, and what is wrong.
+    /// Backups whose manifest cannot be read: number and error.
     pub damaged: Vec<(u64, Error)>,
 }
 

@@ -73,7 +73,7 @@ impl Backups {
         Ok(self.place.list(folder)?.iter().filter_map(|name| parse_name(name)).collect())
     }
 
-    /// The object of this kind and name with `bytes` of its own, and what is around them.
+    /// Reads the object of this kind and name, which has `bytes` of content and a frame around them.
     ///
     /// # Errors
     /// `Corrupt` if it is missing or not what was put, `Io`.

@@ -157,7 +157,8 @@ impl BackupPlace for DirectoryPlace {
     fn list(&self, folder: &str) -> Result<Vec<String>> {
         let mut names = match self.disk.list(&self.dir.join(folder)) {
             Err(error) if error.kind() == Kind::NotFound => {
-                // A place without a folder is one that was being made; without itself it is none.
+                // A place without its folder was being made when its writer died; a directory that does not
+                // exist is not a place.
                 return match self.disk.list(&self.dir) {
                     Err(error) if error.kind() == Kind::NotFound => {
                         let message = format!("there are no backups: {} does not exist", self.shown());

@@ -46,7 +46,7 @@ impl<'w> ProgressReporter<'w> {
     pub(super) fn begin(&mut self, objects: u64, bytes: u64) -> Result<()> {
         debug_assert_eq!(self.progress.objects_done, 0, "totals are known before the first object is done");
         self.progress = BackupProgress { objects, bytes, ..BackupProgress::default() };
-        self.tell()
+        self.report()
     }
 
     /// Waits until `bytes` more may be moved.
@@ -62,14 +62,14 @@ impl<'w> ProgressReporter<'w> {
         self.progress.bytes_done += bytes;
         let BackupProgress { objects_done, objects, bytes_done, bytes, .. } = self.progress;
         debug_assert!(objects_done <= objects && bytes_done <= bytes, "more is done than there is");
-        self.tell()
+        self.report()
     }
 
     pub(super) fn progress(&self) -> BackupProgress {
         self.progress
     }
 
-    fn tell(&mut self) -> Result<()> {
+    fn report(&mut self) -> Result<()> {
         match (self.watcher)(&self.progress) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::new(Kind::Cancelled, "cancelled by the caller")),

@@ -92,7 +92,7 @@ impl Backups {
     /// The number of the newest backup that can be read.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `Io`.
+    /// `NotFound` if no backup can be read; `Io`.
     pub fn newest(&self) -> Result<u64> {
         let newest = self.list()?.backups.last().map(|backup| backup.id);
         newest.ok_or_else(|| {

@@ -28,7 +28,7 @@ use crate::copies::checkpoint::unfinished::Unfinished;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreOptions {
-    /// Ceiling for what is read, in bytes per second; 0, the default, means no ceiling.
+    /// Ceiling for reading, in bytes per second; 0, the default, means no ceiling.
     pub bytes_per_second: u64,
 }
 

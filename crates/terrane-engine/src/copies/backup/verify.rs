@@ -25,7 +25,7 @@ pub struct BackupFinding {
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct VerifyReport {
-    /// The damage; empty if there is none.
+    /// The damage; empty if all is well.
     pub findings: Vec<BackupFinding>,
     /// Objects that were read.
     pub objects: u64,
@@ -34,8 +34,8 @@ pub struct VerifyReport {
 }
 
 impl Backups {
-    /// Reads every object of backup `id` and checks every checksum and all that can be known of each by
-    /// itself. `bytes_per_second` bounds what is read; 0 is no bound.
+    /// Reads every object of backup `id` and checks every checksum and all that can be checked of each by
+    /// itself. Reads at most `bytes_per_second`; 0 means no ceiling.
     ///
     /// # Errors
     /// `NotFound` if there is no such backup; `Cancelled` by `watcher`; `Io` if the place refuses. Damage is

@@ -35,9 +35,9 @@ use unfinished::Unfinished;
 
 impl Shared {
     /// Makes a checkpoint in the directory `path`, which must not exist: a database with every commit up to
-    /// now, all or nothing of each, durable on return. Takes the time to write what is only in the journal,
-    /// as far as data files can be linked. Commits go on. Of a database that was opened for reading, every
-    /// extent is copied.
+    /// now, all or nothing of each, durable on return. Takes the time to write the records that are only in
+    /// the journal, as far as data files can be linked. Commits go on. Of a database that was opened for
+    /// reading, every extent is copied.
     ///
     /// # Errors
     /// `Invalid` if there is something at `path`, or the extents lie in no directory; `Busy` if another
@@ -71,7 +71,7 @@ impl Shared {
         match self.fill_checkpoint(&disk, &unfinished, path, is_cancelled) {
             Ok(checkpoint) => {
                 unfinished.finish()?;
-                self.events.tell(|| Event::CheckpointMade(checkpoint.clone()));
+                self.events.enqueue(|| Event::CheckpointMade(checkpoint.clone()));
                 Ok(checkpoint)
             }
             Err(error) => {

@@ -28,7 +28,7 @@ impl Shared {
         debug_assert!(self.options.read_only, "the files of a writer's store are linked");
         let mut files = ExtentFiles::new(disk.clone(), data);
         let mut copy = StoreCopy::default();
-        // A close lets the lock go: what is read behind it may be of a later state.
+        // A close releases the lock: bytes that are read after it may belong to a later state.
         let refuse_if_closing = || match self.is_closing() {
             true => Err(Error::new(Kind::Cancelled, "the database closes")),
             false => Ok(()),

@@ -316,7 +316,7 @@ fn recover_journal(
     }
 }
 
-/// The options as they hold from now on: what is left to the engine is chosen.
+/// The options as they hold from now on: sizes that were left to the engine are chosen.
 fn resolve_options(options: &Options, env: &Env, functions: &Functions) -> Result<Options> {
     // Before a database is made with it.
     options.merge_operator.get().map(|name| functions.operators.find(name)).transpose()?;

@@ -92,7 +92,7 @@ pub struct ReadParts {
     /// The store, before its restore.
     pub store: Arc<dyn Store>,
     /// The shared lock of the directory, if it has the journal that the manifest goes on with: the journal is
-    /// replayed then. Otherwise the manifest lists no segment, and only what is in the extents is read. A
+    /// replayed then. Otherwise the manifest lists no segment, and only the rows in the extents are read. A
     /// follower holds no lock: it copies the segments, and looks afterwards whether they are still listed.
     pub lock: Mutex<Option<Box<dyn DiskLock>>>,
     /// The last commit that is shown, where that is not the last one of the journal: the manifest is then the

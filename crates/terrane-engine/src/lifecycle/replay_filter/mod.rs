@@ -1,13 +1,13 @@
-//! Filters of replay: the user says of each batch that an opening finds in the journal, and that is not in
-//! the levels yet, whether it is replayed, or what is replayed in its place.
+//! Filters of replay: the user decides for each batch that an opening finds in the journal, and that is not
+//! in the levels yet, whether it is replayed, or by which records it is replaced.
 //!
 //! 1. asked in the order of commits, batch by batch, before anything is indexed (`ask.rs`)
 //! 2. what was changed is written into new segments, which take the place of the old ones by one edit
 //!    (`swap.rs`)
 //! 3. then the journal is replayed like any other.
 //!
-//! So what a filter decided holds for every later opening, and a death on the way leaves everything as it
-//! was. The numbers of what is ignored stay used: *fillers*, records of no table, have them. A filter that
+//! So the decision of a filter holds for every later opening, and a death on the way leaves everything as it
+//! was. The numbers of ignored batches stay used: *fillers*, records of no table, have them. A filter that
 //! changes nothing writes nothing. `docs/design/0028-replay-filter.md` argues it.
 
 mod ask;
@@ -29,8 +29,8 @@ pub trait ReplayFilter: Send + Sync {
     /// Its name, for errors.
     fn name(&self) -> &str;
 
-    /// Told once, before the first batch: the tables, and from which segment on each has records that are not
-    /// in its levels.
+    /// Called once, before the first batch, with the tables, and from which segment on each has records that
+    /// are not in its levels.
     fn begin(&self, _tables: &[ReplayedTable]) {}
 
     /// Says what becomes of a batch. Not asked for batches of which every record is in the levels already,
@@ -48,8 +48,8 @@ pub struct ReplayedTable {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// The first segment with a record of any table that is too new to be in the levels of this one; the
-    /// number behind the last segment if there is none.
+    /// The first segment with a record of any table that is too new to be in the levels of this one; if no
+    /// segment has such a record, the number behind the last segment.
     pub from: SegmentId,
 }
 
@@ -211,7 +211,7 @@ impl ReplayedChanges {
         self.0.record_count() as usize
     }
 
-    /// Returns true if there is none.
+    /// Returns true if the batch has no change.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

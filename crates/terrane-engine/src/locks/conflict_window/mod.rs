@@ -43,7 +43,7 @@ pub(crate) struct Footprint {
 }
 
 impl Footprint {
-    fn scanned_what_is_written_by(&self, other: &Footprint) -> bool {
+    fn scanned_writes_of(&self, other: &Footprint) -> bool {
         self.ranges.iter().any(|range| {
             other.writes.iter().any(|key| range.holds(key))
                 || other.deletes.iter().any(|deleted| range.meets(deleted))
@@ -73,7 +73,7 @@ pub(crate) enum Stale {
     Forgotten(SeqNo),
 }
 
-/// Whether something is as it was.
+/// Result of a check that a footprint is as it was.
 pub(crate) type Verdict = Result<(), Stale>;
 
 #[derive(Debug, Default)]
@@ -116,8 +116,8 @@ impl Inner {
     fn must_wait(&self, own: &[FlightId], footprint: &Footprint, prepares: bool) -> bool {
         self.in_flight.iter().filter(|flight| !own.contains(&FlightId(flight.number))).any(|flight| {
             let other = &flight.footprint;
-            other.scanned_what_is_written_by(footprint)
-                || ((prepares || !flight.is_prepared) && footprint.scanned_what_is_written_by(other))
+            other.scanned_writes_of(footprint)
+                || ((prepares || !flight.is_prepared) && footprint.scanned_writes_of(other))
         })
     }
 

@@ -1,4 +1,4 @@
-//! The window alone: what is found, what is cut, what is forgotten.
+//! The window alone: which commits it finds, cuts and forgets.
 
 use terrane_base::TableId;
 
@@ -163,7 +163,7 @@ fn under_a_comparator_a_range_is_looked_up_in_its_order_and_among_its_keys() {
     let noted = window.inner.lock().bytes;
     assert!(held >= noted + 2000 * 40, "keys in a comparator's order count: {held}, of them {noted} noted");
 
-    // What is cut goes from here as well, and what came later stays.
+    // The cut removes older commits here as well, and later ones stay.
     window.register(|| (SeqNo(3), ()));
     window.unregister(SeqNo(1));
     assert_eq!(look(0, 2500, 3), Err(Stale::Changed(compared_key(1, 10), SeqNo(4))));

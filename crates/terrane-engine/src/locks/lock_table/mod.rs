@@ -211,7 +211,7 @@ impl LockTable {
         if lock.request(owner, mode) {
             return Ok(());
         }
-        let place = lock.place_of(owner).expect("what is not granted is in the queue");
+        let place = lock.place_of(owner).expect("a request that was not granted is in the queue");
         let blockers = lock.blockers(place);
         let cycle = self.waits.lock().add(owner, key.clone(), blockers, wait.finds_deadlocks);
         if let Some(cycle) = cycle {

@@ -13,7 +13,7 @@ const MIB: u64 = 1 << 20;
 struct World {
     arbiter: MemoryArbiter,
     clock: Arc<SleepClock>,
-    /// What writers use beside an empty journal.
+    /// Memory of writers beside an empty journal.
     used: Arc<AtomicU64>,
 }
 
@@ -69,7 +69,7 @@ fn the_limit_of_the_cache_follows_writers_at_each_tick() {
 /// A segment of 8 MiB may come behind an admitted batch, and what the cache holds may be in use by a
 /// reader: no eviction makes room for it.
 #[test]
-fn writers_wait_before_the_next_segment_passes_what_is_shared() {
+fn writers_wait_before_the_next_segment_exceeds_the_shared_memory() {
     let world = world(true);
     let shared = world.arbiter.plan().shared_bytes();
     let is_over = |used: u64| {

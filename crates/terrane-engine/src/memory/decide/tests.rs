@@ -1,8 +1,9 @@
 //! Runs the text scripts in `tests/scripts/memory`: each line is a tick, what was sampled before the arrow
 //! and the shares behind it.
 //!
-//! `plan memory=SIZE [fixed]` begins anew and shows how the ceiling is divided. Every other line names the
-//! occasion (`write`, `background`, `job`, `returned`, `trim`, `ask`, `ceiling`) and what changed since the
+//! `plan memory=SIZE [fixed]` begins from the start and shows how the ceiling is divided. Every other line
+//! names the occasion (`write`, `background`, `job`, `returned`, `trim`, `ask`, `ceiling`) and what changed
+//! since the
 //! last tick: `writers`, `cache`, `held`, `jobs` and `levels` stay until they are named again; `after`,
 //! `written` and `loads` are those of this tick alone. `9 x` repeats a tick, and shows the last one.
 
@@ -27,7 +28,7 @@ fn plan_of(memory_bytes: u64, adaptive: bool) -> MemoryPlan {
     MemoryPlan::new(&options.resolve(2).expect("options"))
 }
 
-/// What a script has come to.
+/// State of a script.
 struct World {
     inputs: Inputs,
     traffic: Traffic,
@@ -162,7 +163,7 @@ fn writers_and_cache_never_get_more_than_is_shared() {
         assert!(plan.cache_limit(write_bytes, plan.lent_bytes) <= limit + plan.lent_bytes);
         last = limit;
     }
-    assert!(plan.cache_limit(0, 0) > plan.cache_bytes * 3 / 2, "most of what is not in use is lent");
+    assert!(plan.cache_limit(0, 0) > plan.cache_bytes * 3 / 2, "most of the free memory is lent");
 }
 
 /// A writer that goes on at a look takes a segment at most once before the next one, and chunks of indexes.
@@ -181,7 +182,7 @@ fn writers_wait_while_there_is_room_for_a_step_and_the_wait_ends() {
 }
 
 #[test]
-fn fixed_shares_do_not_depend_on_what_is_in_use() {
+fn fixed_shares_do_not_depend_on_memory_in_use() {
     let plan = plan_of(256 * MIB, false);
     let limit = |used| plan.cache_limit(used, plan.lent_bytes);
     assert!((0..plan.write_bytes).step_by(1 << 20).all(|used| limit(used) == plan.cache_bytes));

@@ -31,7 +31,7 @@ impl Awaited {
         }
         let upto = *self.upto.get_or_insert(queue.put);
         debug_assert!(upto <= queue.put, "a caller waits for what was queued, or it would wait for ever");
-        queue.told >= upto
+        queue.delivered >= upto
     }
 }
 
@@ -59,7 +59,7 @@ impl Events {
 
     /// Waits until all running flushes that are not paused have ended, and listeners got the events that were
     /// queued by then.
-    fn wait_until_told(&self) {
+    fn wait_until_delivered(&self) {
         let mut queue = self.queue.lock();
         let mut awaited = Awaited::of(&queue);
         while !awaited.is_over(&queue) {
@@ -89,7 +89,7 @@ impl Events {
                 Some(stepper) => stepper.add("terrane-events", Box::new(move || events.step(instance))),
                 None => {
                     let body = Box::new(move || events.run(instance));
-                    debug_assert!(thread.is_none(), "two threads would tell events in another order");
+                    debug_assert!(thread.is_none(), "two threads would deliver events in another order");
                     *thread = Some(env.spawn.spawn("terrane-events", body)?);
                 }
             }
@@ -104,7 +104,7 @@ impl Events {
         match env.spawn.stepper() {
             // No other thread would call the listeners.
             Some(_) => while self.step(instance) == Step::Worked {},
-            None => self.wait_until_told(),
+            None => self.wait_until_delivered(),
         }
     }
 }
@@ -127,7 +127,7 @@ mod tests {
         paused.pause();
         assert!(awaited.is_over(&queue), "the flush stands still");
         drop(queue);
-        events.wait_until_told();
+        events.wait_until_delivered();
     }
 
     #[test]
@@ -140,8 +140,8 @@ mod tests {
         queue.put = 3;
         queue.flushes.insert(8, control());
         queue.flushes.remove(&7);
-        assert!(!awaited.is_over(&queue), "its end is not told");
-        (queue.put, queue.told) = (5, 3);
+        assert!(!awaited.is_over(&queue), "its end is not delivered");
+        (queue.put, queue.delivered) = (5, 3);
         assert!(awaited.is_over(&queue), "flush 8 and what came later do not count");
     }
 }

@@ -25,7 +25,7 @@ use crate::observe::extent_summary::ExtentSummary;
 use crate::observe::job_kind::JobKind;
 use crate::reentrancy::{Working, works_for};
 
-/// Events that wait at most; what comes beyond is left out.
+/// Events that wait at most; further ones are left out.
 const QUEUE_MAX: usize = 4096;
 
 /// A flush or a compaction, at its beginning.
@@ -198,7 +198,7 @@ pub(crate) enum Event {
 }
 
 impl Event {
-    fn tell(&self, listener: &dyn Listener) {
+    fn deliver_to(&self, listener: &dyn Listener) {
         match self {
             Event::JobBegan(job) if job.work == JobKind::Flush => listener.flush_began(job),
             Event::JobBegan(job) => listener.compaction_began(job),
@@ -218,7 +218,7 @@ impl Event {
 /// The queue of events, and the listeners.
 #[derive(Default)]
 pub(crate) struct Events {
-    /// True if there is a listener: the only check of an event if there is none.
+    /// True if there is a listener. It is the only check of an event without listeners.
     is_heard: AtomicBool,
     queue: Mutex<Queue>,
     changed: Condvar,
@@ -236,31 +236,31 @@ struct Queue {
     is_closing: bool,
     /// Events that were queued, and events that listeners got.
     put: u64,
-    told: u64,
+    delivered: u64,
     /// Flushes that run, by their numbers: their results are visible before the event of their end is queued.
     flushes: BTreeMap<u64, Arc<JobControl>>,
 }
 
 impl Queue {
-    /// Invariant: an event that listeners got was queued, and waits no more. Callers wait for a count of
+    /// Invariant: an event that listeners got was queued, and waits no longer. Callers wait for a count of
     /// them.
     fn is_sound(&self) -> bool {
-        self.waiting.len() <= QUEUE_MAX && self.told + self.waiting.len() as u64 <= self.put
+        self.waiting.len() <= QUEUE_MAX && self.delivered + self.waiting.len() as u64 <= self.put
     }
 }
 
 impl Events {
     /// Queues an event if there is a listener. May be called under locks: it does not wait.
     #[inline]
-    pub(crate) fn tell(&self, event: impl FnOnce() -> Event) {
+    pub(crate) fn enqueue(&self, event: impl FnOnce() -> Event) {
         // Relaxed: a listener gets the events after its addition, in the order that the adding thread sees.
         if self.is_heard.load(Ordering::Relaxed) {
-            self.enqueue(event());
+            self.push(event());
         }
     }
 
     #[cold]
-    fn enqueue(&self, event: Event) {
+    fn push(&self, event: Event) {
         let mut queue = self.queue.lock();
         if queue.is_closing || queue.waiting.len() >= QUEUE_MAX {
             self.dropped.fetch_add(1, Ordering::Relaxed);
@@ -268,13 +268,13 @@ impl Events {
         }
         queue.waiting.push_back(event);
         queue.put += 1;
-        debug_assert!(queue.is_sound(), "{} events were told of {}", queue.told, queue.put);
+        debug_assert!(queue.is_sound(), "{} events were delivered of {}", queue.delivered, queue.put);
         self.changed.notify_all();
     }
 
     /// Returns true if there is a listener.
     pub(crate) fn are_heard(&self) -> bool {
-        // Relaxed: as in `tell`.
+        // Relaxed: as in `enqueue`.
         self.is_heard.load(Ordering::Relaxed)
     }
 
@@ -302,7 +302,7 @@ impl Events {
         };
         let Some(event) = event else { return Step::Ended };
         for listener in listeners {
-            let call = std::panic::AssertUnwindSafe(|| event.tell(&*listener));
+            let call = std::panic::AssertUnwindSafe(|| event.deliver_to(&*listener));
             if std::panic::catch_unwind(call).is_err() {
                 self.panics.fetch_add(1, Ordering::Relaxed);
                 tracing::error!(target: "terrane::listener", event = ?event, "a listener panicked");
@@ -310,14 +310,14 @@ impl Events {
         }
         {
             let mut queue = self.queue.lock();
-            queue.told += 1;
-            debug_assert!(queue.is_sound(), "{} events were told of {}", queue.told, queue.put);
+            queue.delivered += 1;
+            debug_assert!(queue.is_sound(), "{} events were delivered of {}", queue.delivered, queue.put);
         }
         self.changed.notify_all();
         Step::Worked
     }
 
-    /// Tells events until the queue is closed.
+    /// Delivers events until the queue is closed.
     fn run(&self, instance: u64) {
         loop {
             match self.step(instance) {
@@ -363,18 +363,18 @@ mod tests {
     #[test]
     fn waiting_events_are_bounded_and_dropped_ones_are_counted() {
         let (events, names) = (Events::default(), Arc::new(Names::default()));
-        events.tell(|| panic!("there is no listener"));
+        events.enqueue(|| panic!("there is no listener"));
         events.queue.lock().listeners.push(names.clone());
         events.is_heard.store(true, Ordering::Relaxed);
         for number in 0..QUEUE_MAX + 3 {
-            events.tell(|| Event::TableCreated(number.to_string()));
+            events.enqueue(|| Event::TableCreated(number.to_string()));
         }
         assert_eq!(events.counts(), (3, 0));
         while events.step(u64::MAX) == Step::Worked {}
         let heard: Vec<_> = (0..QUEUE_MAX).map(|number| number.to_string()).collect();
         assert_eq!(*names.0.lock(), heard, "in order");
         assert_eq!(events.step(u64::MAX), Step::Idle);
-        events.tell(|| Event::TableCreated("last".to_owned()));
+        events.enqueue(|| Event::TableCreated("last".to_owned()));
         events.close(u64::MAX);
         assert_eq!(
             (events.step(u64::MAX), events.step(u64::MAX)),

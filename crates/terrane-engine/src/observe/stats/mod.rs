@@ -137,7 +137,7 @@ numbers! {
     memory_bytes, gauge, "bytes", "All memory under the ceiling that is in use now.";
     memory_journal_bytes, gauge, "bytes", "Of these, memory of journal segments: the records that are not in the levels yet.";
     memory_index_bytes, gauge, "bytes", "Of these, memory of the indexes over records in segments.";
-    memory_held_bytes, gauge, "bytes", "Memory of indexes that left their table, and of trimmed segments that are not used again, which readers still hold. No part of memory_bytes: the cache gives way to it.";
+    memory_held_bytes, gauge, "bytes", "Memory of indexes that left their table, and of trimmed segments that are not used again, which readers still hold. It does not count as part of memory_bytes; the cache shrinks by as much.";
     memory_limit_bytes, gauge, "bytes", "The ceiling of that memory now: the option memory_bytes, or what it was changed to.";
     memory_bytes_max, gauge, "bytes", "The most of that memory that was in use when it was measured: writers measure every 256 KiB, jobs at their end.";
     store_bytes, gauge, "bytes", "Bytes of the data files.";
@@ -181,10 +181,10 @@ numbers! {
     transactions_committed, counter, "transactions", "Transactions committed, prepared ones included.";
     transaction_conflicts, counter, "conflicts", "Checks of transactions that failed because of what others committed.";
     transaction_deadlocks, counter, "deadlocks", "Waits for a lock that were refused because they closed a cycle of waiters.";
-    transaction_timeouts, counter, "waits", "Waits for a lock or for what is prepared that took too long, of plain writes included.";
+    transaction_timeouts, counter, "waits", "Waits for a lock or for a prepared transaction that took too long, of plain writes included.";
     transactions_live, gauge, "transactions", "Transactions that are running or prepared now.";
     transactions_prepared, gauge, "transactions", "Transactions that are prepared now.";
-    transaction_window_bytes, gauge, "bytes", "Memory of what is kept of commits for the checks of transactions now.";
+    transaction_window_bytes, gauge, "bytes", "Memory of the keys of commits that are kept for the checks of transactions now.";
     readers_live, gauge, "readers", "Snapshots, transactions, and scans with a moment of their own.";
     readers_expired, counter, "readers", "Readers that got older than the option reader_age_max_ms allows.";
     reader_age_micros, gauge, "microseconds", "Age of the oldest reader.";

@@ -1,8 +1,8 @@
 //! Statistics as text for Prometheus, exposition format 0.0.4.
 //!
-//! Names begin with `terrane_`; counters end with `_total`. Times are in seconds, as is the custom
-//! there: `_micros` becomes `_seconds`. What is of a table has a label `table`. A metric's lines follow each
-//! other, whatever table they are of.
+//! Names begin with `terrane_`; counters end with `_total`. Times are in seconds, as is the custom there:
+//! `_micros` becomes `_seconds`. Metrics of a table have a label `table`. A metric's lines follow each other,
+//! whatever table they are of.
 
 use std::fmt::Write as _;
 

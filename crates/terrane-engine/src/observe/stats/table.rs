@@ -51,7 +51,7 @@ table_numbers! {
     table_value_live_bytes, gauge, "bytes", "Estimated bytes of live values in value tables, by the share of live values.";
     table_value_dead_permille, gauge, "thousandths", "Dead values of value tables, to which no entry points, over all their values.";
     table_value_space_permille, gauge, "thousandths", "Stored bytes of value tables over the bytes of their live values; 0 without value tables.";
-    table_value_space_max_permille, gauge, "thousandths", "The ceiling of that, above which dead values are collected; 0 is none.";
+    table_value_space_max_permille, gauge, "thousandths", "Ceiling of table_value_space_permille, above which dead values are collected; 0 means that there is no ceiling.";
     table_space_permille, gauge, "thousandths", "Upper bound of the space amplification: stored bytes over the live bytes of the largest level and of live values.";
     table_entries, gauge, "entries", "Versions in these extents.";
     table_deletes, gauge, "entries", "Deletes among them.";

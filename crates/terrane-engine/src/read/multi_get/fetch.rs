@@ -1,10 +1,11 @@
 //! The keys of a multi-get that the cache cannot answer.
 //!
-//! In rounds: 1. what each key lacks next (a filter, an index block, a data block) is sorted, so that keys
-//! which lack the same want it once, 2. it is read in batches ([`terrane_table::load_many`]), 3. each key of
-//! a batch goes on until it has its answer or lacks the next thing, and what was read is let go before the
-//! next batch: a call holds no more than one batch of blocks. A key whose part did not come, or left the
-//! cache before it was used, is read by itself: that ends in any case, and has the error that says why.
+//! In rounds: 1. the next part that each key lacks (a filter, an index block, a data block) is sorted, so
+//! that keys which lack the same want it once, 2. the parts are read in batches
+//! ([`terrane_table::load_many`]), 3. each key of a batch goes on until it has its answer or lacks the next
+//! part, and the batch is released before the next one: a call holds at most one batch of blocks. A key whose
+//! part did not come, or left the cache before it was used, is read by itself: that ends in any case, and has
+//! the error that says why.
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Result, SeqKind};

@@ -1,10 +1,10 @@
 //! The pointers to values that a multi-get finds: followed side by side, like keys.
 //!
 //! 1. In a group, under its epoch: the value tables of all pointers are searched as the sorted runs are
-//!    ([`probe_many`]), and what is found is not copied before the other values are. 2. Behind the epoch:
-//!    what values lack is sorted by value table and key, which is the order of positions, and read in
-//!    batches, index blocks before data blocks, each block once and neighbours in one read. A value whose
-//!    block did not come is read by itself, which ends in any case and has the error that says why.
+//!    ([`probe_many`]), and their values are copied after all others. 2. Behind the epoch: the blocks that
+//!    values lack are sorted by value table and key, which is the order of positions, and read in batches,
+//!    index blocks before data blocks, each block once and neighbours in one read. A value whose block did
+//!    not come is read by itself, which ends in any case and has the error that says why.
 
 use terrane_base::counters::{add, count};
 use terrane_base::stored::put_prefix;
@@ -83,7 +83,7 @@ impl<'g> Group<'g> {
                     lookups.push(lookup.up_to(pointed.wanted()).written_at(pointed.pointer.position));
                     asked.push((at, pointed));
                 }
-                // The way of a single read tells what is wrong.
+                // A single read returns the error.
                 None => self.chains.push(at),
             }
         }

@@ -236,7 +236,8 @@ impl Opener<'_> {
     }
 }
 
-/// What a scan within `bounds` is confined to, if all keys within them have one prefix that filters may know.
+/// Returns the scope of a scan within `bounds`, if all keys within them have one prefix that filters may
+/// know.
 fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
     if !table.semantics.collation().is_bytes() {
         // Keys with one prefix lie anywhere.
@@ -248,7 +249,7 @@ fn scope_of(table: &Table, bounds: &Bounds) -> Option<Arc<Scope>> {
     Some(Arc::new(Scope::new(&extractor, prefix)))
 }
 
-/// Sources in memory that a mask tells of; those behind are always shown.
+/// Sources in memory that a mask covers; those behind are always shown.
 const MASKED: usize = 64;
 
 /// Which memtables and generations may hold a record up to `seq`, as bits in the order of the sources.

@@ -124,7 +124,7 @@ impl Region {
         self.collation.le(&self.from, key) && self.to.as_ref().is_none_or(|to| self.collation.lt(key, to))
     }
 
-    /// The region, once it is narrowed no more.
+    /// Returns the region with its heads; it is not narrowed any more.
     fn with_heads(mut self) -> Region {
         if self.collation.is_bytes() {
             self.heads = (head(&self.from), self.to.as_deref().map_or(u64::MAX, head));
@@ -171,7 +171,7 @@ pub struct RangeTombstoneIter {
 }
 
 impl RangeTombstoneIter {
-    /// `passed` counts what is stepped over of a source in memory.
+    /// `passed` counts the versions of a source in memory that the scan steps over.
     pub(crate) fn new(
         inner: Source,
         newer: Vec<Ranges>,

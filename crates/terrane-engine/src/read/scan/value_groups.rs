@@ -2,7 +2,7 @@
 //! ([`ScanMarks`]).
 //!
 //! Long values are left out: each takes most of a block, so a scan reads a block for each of them wherever
-//! they lie, and to write them anew beside each other would save it nothing.
+//! they lie, and to rewrite them beside each other would save it nothing.
 //!
 //! The count is the scan's own, over [`ROWS`] rows at a time: what one row costs is a look among the few
 //! numbers that were met since. Nothing is shared until a range is marked.
@@ -79,13 +79,13 @@ impl ValueGroups {
             debug_assert!(self.goes_on, "rows that met a value table have a first key");
             self.rows += 1;
         } else {
-            self.note_anew(key, table);
+            self.note_other(key, table);
         }
     }
 
     /// [`ValueGroups::note`] where the value table is another one, or the rows end.
     #[inline(never)]
-    fn note_anew(&mut self, key: &[u8], table: ValueTableId) {
+    fn note_other(&mut self, key: &[u8], table: ValueTableId) {
         if !self.goes_on {
             self.first.clear();
             self.first.extend_from_slice(key);
@@ -106,7 +106,7 @@ impl ValueGroups {
 
     /// Ends the rows at `key`: a range with too many value tables is marked, and may go on.
     fn end_rows(&mut self, key: &[u8]) {
-        debug_assert!(self.met.len() <= self.limit + 1, "no more are counted");
+        debug_assert!(self.met.len() <= self.limit + 1, "the count ends behind the limit");
         self.goes_on = self.crowded.take().is_some();
         if self.goes_on && self.collation.le(&self.first, key) {
             self.marks.mark(&self.first, key, &self.collation);

@@ -2,11 +2,11 @@
 //!
 //! 1. The value of a row is, as a rule, in the block of the last value of its value table, at the position
 //!    that the pointer says ([`terrane_table::ValueCursors`]); it is not copied.
-//! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows, tells
-//!    the values that they point to, and all that these lack is read in one batch. Then the scan goes back to
-//!    its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement, or with fewer where
-//!    values are long, and grows with the scan. It ends where a batch has no room for more: the next one
-//!    tells what it would pass over again.
+//! 2. If a block of it is not cached and no read-ahead has it, the scan looks ahead at its next rows,
+//!    announces the values that they point to, and all blocks that these lack are read in one batch. Then the
+//!    scan goes back to its row. Looking ahead begins with [`ROWS_AHEAD_MIN`] rows behind a placement, or
+//!    with fewer where values are long, and grows with the scan. It ends where a batch has no room for more:
+//!    the next look ahead announces the values that this one could not.
 //!
 //! Only rows that the scan is going to show are looked up: within its bounds, visible, not expired.
 
@@ -28,9 +28,9 @@ const ROWS_AHEAD_MAX: u32 = 512;
 const ROWS_AHEAD_GROWTH: u32 = 2;
 /// Bytes of values of a look ahead, at first; it ends once its values have more.
 const BYTES_AHEAD_MIN: u64 = 64 << 10;
-/// A later look ahead has the bytes of all before it, divided by this, if that is more. So beyond the first
-/// ones a scan that ends has read about half of what it used for nothing. A long value costs its transfer and
-/// its decompression; more of them at once make neither cheaper.
+/// Bytes of a later look ahead: those of all before it, divided by this, if that is more. So beyond the first
+/// ones a scan that ends early has read about half of the bytes that it used for nothing. A long value costs
+/// its transfer and its decompression; more of them at once make neither cheaper.
 const BYTES_AHEAD_DIVISOR: u64 = 2;
 
 /// The state with which a scan follows pointers.
@@ -41,15 +41,15 @@ pub(crate) struct ScanValues {
     cursors: ValueCursors,
     /// Rows of the next look ahead.
     rows_ahead: u32,
-    /// Bytes of values that this look ahead may still tell.
+    /// Bytes of values that this look ahead may still announce.
     bytes_left: u64,
-    /// Bytes of the values that were told since the scan was placed.
-    bytes_told: u64,
+    /// Bytes of the values that were announced since the scan was placed.
+    bytes_announced: u64,
 }
 
 impl ScanValues {
-    /// What follows the pointers of a tree; `None` if it has none: most scans take no part in the counts of
-    /// tree and cache for it.
+    /// State that follows the pointers of `tree`; `None` if it has no value tables: most scans take no part
+    /// in the counts of tree and cache for it.
     pub(crate) fn of(tree: &Arc<Metasnapshot>, cache: &Arc<Cache>, read_ahead_bytes: u64) -> Option<Self> {
         // At most 4 MiB by its range.
         let options = CursorOptions { fill_cache: true, read_ahead_bytes: read_ahead_bytes as u32 };
@@ -59,14 +59,14 @@ impl ScanValues {
             cursors: ValueCursors::new(cache.clone(), options),
             rows_ahead: ROWS_AHEAD_MIN,
             bytes_left: 0,
-            bytes_told: 0,
+            bytes_announced: 0,
         })
     }
 
     /// The scan was placed again.
     pub(super) fn restart(&mut self) {
         self.rows_ahead = ROWS_AHEAD_MIN;
-        self.bytes_told = 0;
+        self.bytes_announced = 0;
         self.cursors.restart();
     }
 
@@ -144,8 +144,8 @@ impl ScanValues {
         self.cursors.value()
     }
 
-    /// Places at the value of a pointer, unless that would have to wait; returns whether it did.
-    /// [`ScanValues::place`] returns the error of what is wrong.
+    /// Places at the value of a pointer, unless that would have to wait; returns true if it did.
+    /// [`ScanValues::place`] returns the error of a pointer that leads nowhere.
     #[inline(never)]
     fn place_now(&mut self, key: &[u8], seq: SeqNo, pointer: ValuePointer) -> bool {
         let ScanValues { tree, cursors, .. } = self;
@@ -172,39 +172,39 @@ impl ScanValues {
     pub(super) fn begin_ahead(&mut self) -> u32 {
         let rows = self.rows_ahead;
         self.rows_ahead = (rows * ROWS_AHEAD_GROWTH).min(ROWS_AHEAD_MAX);
-        self.bytes_left = bytes_ahead(self.bytes_told);
+        self.bytes_left = bytes_ahead(self.bytes_announced);
         self.cursors.want_none();
         assert!(rows >= ROWS_AHEAD_MIN, "a scan looks ahead at no row");
         rows
     }
 
-    /// Returns true if the value of this key was told last.
-    pub(super) fn has_told(&self, key: &[u8]) -> bool {
+    /// Returns true if the value of this key was announced last.
+    pub(super) fn has_announced(&self, key: &[u8]) -> bool {
         self.cursors.last_wanted() == Some(key)
     }
 
-    /// Tells the value of an entry whose bytes are as stored; in the place of the last one with `instead`.
-    /// The scan returns the error of a damaged one when it comes there. Returns false if the look ahead ends
-    /// here.
-    pub(super) fn tell(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) -> bool {
-        debug_assert!(seq_kind.is_pointer(), "a look ahead tells the values of pointers");
+    /// Announces that the scan will read the value of an entry, whose bytes are as stored; with `instead` it
+    /// replaces the last one. The scan returns the error of a damaged entry when it comes there. Returns
+    /// false if the look ahead ends here.
+    pub(super) fn announce(&mut self, key: &[u8], seq_kind: SeqKind, bytes: &[u8], instead: bool) -> bool {
+        debug_assert!(seq_kind.is_pointer(), "a look ahead announces the values of pointers");
         let Ok(stored) = Stored::of_entry(seq_kind, bytes) else { return true };
         let Ok(pointer) = ValuePointer::decode(stored.value) else { return true };
         let Some(values) = self.tree.values.get(pointer.table) else { return true };
         self.bytes_left = self.bytes_left.saturating_sub(u64::from(pointer.len));
-        self.bytes_told = self.bytes_told.saturating_add(u64::from(pointer.len));
+        self.bytes_announced = self.bytes_announced.saturating_add(u64::from(pointer.len));
         self.cursors.want(&values.extent, key, pointer, instead) && self.bytes_left > 0
     }
 
-    /// Reads what the values lack that were told.
+    /// Reads the blocks that the announced values lack.
     pub(super) fn end_ahead(&mut self) {
         self.cursors.gather();
     }
 }
 
-/// Bytes of values of a look ahead of a scan that has told so many.
-fn bytes_ahead(told: u64) -> u64 {
-    (told / BYTES_AHEAD_DIVISOR).max(BYTES_AHEAD_MIN)
+/// Bytes of values of a look ahead of a scan that has announced so many.
+fn bytes_ahead(announced: u64) -> u64 {
+    (announced / BYTES_AHEAD_DIVISOR).max(BYTES_AHEAD_MIN)
 }
 
 /// The error of a pointer into a value table that does not have the value.

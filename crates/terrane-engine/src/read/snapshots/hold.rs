@@ -57,8 +57,8 @@ impl Hold {
         self.is_plain
     }
 
-    /// Moves to what is visible now; others that share the snapshot keep theirs. Returns whether what the
-    /// scan holds has to be noted again.
+    /// Moves to the newest visible number; others that share the snapshot keep theirs. Returns true if the
+    /// scan has to note again which read view it holds.
     #[track_caller]
     pub fn renew(&mut self) -> bool {
         if let Some(snapshot) = Arc::get_mut(&mut self.snapshot) {

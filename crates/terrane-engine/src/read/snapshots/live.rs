@@ -25,8 +25,8 @@ pub struct LiveReader {
     /// It sees every record up to this number. Versions that are the newest at it stay in the tables, unless
     /// it has expired.
     pub seq: SeqNo,
-    /// Records that were committed since: exact. How many bytes of older versions that keeps cannot be told;
-    /// it is no more than what lay there at its moment and was overwritten or deleted since.
+    /// Records that were committed since; exact. It bounds the older versions that the reader keeps, whose
+    /// bytes are not known: each was overwritten or deleted by one of these records.
     pub records_since: u64,
     /// Names of the tables that its scans read now, each scan for itself; without those that were dropped.
     pub tables: Vec<String>,

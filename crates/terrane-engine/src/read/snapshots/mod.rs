@@ -43,7 +43,7 @@ impl Shared {
         self.env.clock.now()
     }
 
-    /// Moves a reader to what is visible now, also if it had expired.
+    /// Moves a reader to the newest visible number, also if it had expired.
     pub(crate) fn renew_reader(&self, slot: Slot, kind: ReaderKind, before: Since) -> Since {
         let visible = || self.journal.visible();
         let time = self.reader_time(kind);

@@ -34,7 +34,7 @@ impl Snapshot {
         Snapshot::listed(shared, pin, origin, None)
     }
 
-    /// A snapshot of what is pinned, listed with the first thing that it holds.
+    /// A snapshot at a pinned number, listed with the first thing that it holds.
     pub(crate) fn listed(shared: SharedRef, pin: Pin, origin: Origin, held: Option<Held>) -> Self {
         let (kind, age_max) = (origin.kind, shared.readers.age_max());
         let since = Since { seq: pin.seq(), time: shared.reader_time(kind) };

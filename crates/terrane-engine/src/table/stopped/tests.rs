@@ -46,10 +46,10 @@ fn settle(engine: &Engine, table: &Table) {
 
 /// The ledger learns of a memtable that no read view has: it agrees to none from now on.
 fn break_ledger(table: &Table, first_seq: SeqNo) {
-    table.edit().ledger_mut().owe(&Memtable::new(first_seq));
+    table.edit().ledger_mut().add(&Memtable::new(first_seq));
 }
 
-fn assert_told<T: std::fmt::Debug>(asked: Result<T>, why: &str) {
+fn assert_stopped<T: std::fmt::Debug>(asked: Result<T>, why: &str) {
     let error = asked.expect_err("the table has stopped");
     assert_eq!(error.kind(), Kind::Poisoned, "{error}");
     let text = error.to_string();
@@ -58,18 +58,18 @@ fn assert_told<T: std::fmt::Debug>(asked: Result<T>, why: &str) {
     }
 }
 
-fn assert_all_told(engine: &Arc<Engine>, table: &Arc<Table>, why: &str) {
-    assert_told(engine.flush(), why);
-    assert_told(engine.wait_until_quiescent(), why);
-    assert_told(engine.flush_to_run(table), why);
-    assert_told(engine.compact_range(table, &Bounds::all()), why);
-    assert_told(engine.compact_level(table, 1), why);
-    assert_told(engine.drop_extents(table, &Bounds::all()), why);
-    assert_told(engine.begin_load(table).map(drop), why);
+fn assert_all_stopped(engine: &Arc<Engine>, table: &Arc<Table>, why: &str) {
+    assert_stopped(engine.flush(), why);
+    assert_stopped(engine.wait_until_quiescent(), why);
+    assert_stopped(engine.flush_to_run(table), why);
+    assert_stopped(engine.compact_range(table, &Bounds::all()), why);
+    assert_stopped(engine.compact_level(table, 1), why);
+    assert_stopped(engine.drop_extents(table, &Bounds::all()), why);
+    assert_stopped(engine.begin_load(table).map(drop), why);
     let file = IngestFile { table: table.clone(), path: "/is/not/opened".into() };
-    assert_told(engine.ingest(&[file], IngestOptions::default()), why);
-    let told = engine.background_errors();
-    assert!(told.iter().any(|finding| finding.table.as_deref() == Some("default")), "{told:?}");
+    assert_stopped(engine.ingest(&[file], IngestOptions::default()), why);
+    let errors = engine.background_errors();
+    assert!(errors.iter().any(|finding| finding.table.as_deref() == Some("default")), "{errors:?}");
 }
 
 fn length(engine: &Engine, table: &str, key: &str) -> Option<usize> {
@@ -124,17 +124,17 @@ fn an_edit_that_the_view_refused_is_appended_once() {
         }
         engine.set_background_paused(false);
         let why = "the manifest has the result, and reads go on without it";
-        assert_told(engine.flush(), why);
+        assert_stopped(engine.flush(), why);
         let listed = listed(&engine);
-        (0..ASKED).for_each(|_| assert_told(engine.flush(), why));
+        (0..ASKED).for_each(|_| assert_stopped(engine.flush(), why));
         // Each edit of a dump adds a run.
         assert_eq!(listed.extents.runs.len(), usize::from(is_run));
         assert_eq!(engine.manifest.state().flushed(&listed), table.pinned().generations[0].last_seq());
         assert!(table.pinned().tree.runs.is_empty(), "reads go on without it");
         // A load that began before.
-        assert_told(load.finish(), why);
+        assert_stopped(load.finish(), why);
         put(&engine, "e", 40);
-        assert_all_told(&engine, &table, why);
+        assert_all_stopped(&engine, &table, why);
         assert!(Arc::ptr_eq(&listed, &self::listed(&engine)), "no further edit names the table");
         assert_eq!(engine.stats().background_errors, 1, "no second attempt was made");
         assert_has_rows(&engine);
@@ -157,10 +157,10 @@ fn a_load_that_the_view_refused_is_there_after_the_next_opening() {
     load.put(b"z", b"1").expect("is the first");
     break_ledger(&table, FAR);
     let why = "the manifest has the result, and reads go on without it";
-    assert_told(load.finish(), why);
+    assert_stopped(load.finish(), why);
     let listed = listed(&engine);
     engine.set_background_paused(false);
-    assert_all_told(&engine, &table, why);
+    assert_all_stopped(&engine, &table, why);
     assert!(Arc::ptr_eq(&listed, &self::listed(&engine)), "no further edit names the table");
     assert_eq!(length(&engine, "default", "z"), None);
     engine.close().expect("closes");
@@ -180,7 +180,7 @@ fn without_a_journal_closing_ends_and_flushes_the_other_tables() {
     put(&engine, "a", 10);
     engine.put(other.id, b"k", b"1", false).expect("commits");
     break_ledger(&table, FAR);
-    assert_told(engine.close(), "nothing was changed");
+    assert_stopped(engine.close(), "nothing was changed");
     let engine = open_at(&disk, "/db", JournalMode::Off);
     assert_eq!(length(&engine, "other", "k"), Some(1));
     engine.close().expect("closes");
@@ -195,12 +195,13 @@ fn a_step_that_was_refused_before_its_edit_is_not_tried_again() {
         if is_flush {
             settle(&engine, &table);
         }
-        // What would be told as flushed has it, or no read view has.
+        // The ledger gets a memtable that the flush would record but does not have, or one that no read view
+        // has.
         break_ledger(&table, if is_flush { SeqNo(1) } else { FAR });
         let (before, live) = (listed(&engine), engine.stats().store_live_bytes);
         engine.set_background_paused(false);
-        (0..ASKED).for_each(|_| assert_told(engine.flush(), "nothing was changed"));
-        assert_all_told(&engine, &table, "nothing was changed");
+        (0..ASKED).for_each(|_| assert_stopped(engine.flush(), "nothing was changed"));
+        assert_all_stopped(&engine, &table, "nothing was changed");
         assert!(Arc::ptr_eq(&before, &listed(&engine)), "no edit names the table");
         assert_eq!(engine.stats().store_live_bytes, live, "what was written was given back");
         assert_eq!(engine.stats().background_errors, 1, "no second attempt was made");
@@ -217,14 +218,14 @@ fn other_tables_go_on_and_no_segment_is_trimmed() {
     break_ledger(&table, FAR);
     let other = engine.catalog().require("other").expect("is there");
     engine.set_background_paused(false);
-    assert_told(engine.flush(), "the manifest has the result");
+    assert_stopped(engine.flush(), "the manifest has the result");
     // More than one segment.
     for key in [b"k", b"l"] {
         engine.put(other.id, key, &[7; LARGE], false).expect("commits");
     }
     let segments = engine.journal.complete_segments();
     assert!(!segments.is_empty());
-    assert_told(engine.flush(), "the manifest has the result");
+    assert_stopped(engine.flush(), "the manifest has the result");
     assert!(
         other.pinned().memory_is_empty(),
         "the caller that waits for both gets the error once the other one is flushed"
@@ -245,7 +246,7 @@ fn writers_fail_with_the_reason_once_memory_is_full() {
     settle(&engine, &table);
     break_ledger(&table, FAR);
     engine.set_background_paused(false);
-    assert_told(engine.flush(), "the manifest has the result");
+    assert_stopped(engine.flush(), "the manifest has the result");
     let write = |number: usize| {
         let key = format!("large{number:04}");
         engine.put(TableId::DEFAULT, key.as_bytes(), &[7; LARGE], false)
@@ -254,7 +255,7 @@ fn writers_fail_with_the_reason_once_memory_is_full() {
         .find_map(|number| Some((number, write(number).err()?)))
         .expect("memory is full before");
     assert!(count > 0);
-    assert_told(Err::<(), _>(refused), "write memory is full");
+    assert_stopped(Err::<(), _>(refused), "write memory is full");
     assert_has_rows(&engine);
     engine.close().expect("closes");
     let (engine, _) = open_on(Arc::new(disk));

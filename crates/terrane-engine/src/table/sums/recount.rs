@@ -6,8 +6,8 @@ use crate::table::catalog::Catalog;
 use crate::table::due::InMemory;
 
 impl Table {
-    /// What was noted last, if that is what the table has, but for growth within a grain. Requires: no
-    /// writer, no job.
+    /// The part that was noted last, if that is what the table has, but for growth within a grain. Requires:
+    /// no writer, no job.
     fn recounted(&self) -> Option<Amounts> {
         let noted = self.part.noted.lock();
         let guard = terrane_base::epoch::pin();

@@ -53,7 +53,7 @@ fn the_first_record_behind_a_switch_is_noted_at_once() {
 /// Of many small tables, too, the one that is flushed first is the one with most bytes in memory; a page of
 /// metrics counts the levels as well.
 #[test]
-fn the_fullest_table_is_found_and_what_is_flushed_counts_as_large_only() {
+fn the_fullest_table_is_found_and_its_flushed_bytes_count_as_large_only() {
     let (engine, default) = open();
     let rows = [("one", 1_u32), ("hundred", 100), ("ten", 10)];
     let tables = rows.map(|(name, count)| {

@@ -44,7 +44,7 @@ fn batch() -> Batch {
     batch
 }
 
-/// If the deadline began anew for locks, this test would wait without end, since its clock stands still.
+/// If the deadline began again for locks, this test would wait without end, since its clock stands still.
 #[test]
 fn the_wait_for_locks_has_the_time_that_admission_left() {
     let (clock, engine) = open();
@@ -52,7 +52,7 @@ fn the_wait_for_locks_has_the_time_that_admission_left() {
     let mut holder = Transaction::begin(engine.clone(), options).expect("begins");
     holder.before_write(TableId::DEFAULT, b"k").expect("no other owner has it");
     let wait = WriteWait::within(&engine, Duration::from_millis(500));
-    let permit = engine.write_control().admit(&batch(), wait.admission).expect("nothing is owed");
+    let permit = engine.write_control().admit(&batch(), wait.admission).expect("there is no debt");
     clock.sleep(Duration::from_millis(500));
     let refused = engine.txn.pass_gate((&engine.shared, &permit), &batch(), &wait).map(drop);
     assert_eq!(refused.map_err(|error| error.kind()), Err(Kind::TimedOut));
@@ -82,10 +82,10 @@ fn large(bytes: usize) -> Batch {
     batch
 }
 
-/// A database whose default table has something in memory: one that has nothing would not owe it.
+/// A database whose default table has records in memory: a table without records has no debt.
 fn open_filled() -> Arc<Engine> {
     let (_, engine) = open();
-    engine.write(&batch(), false).expect("nothing is owed");
+    engine.write(&batch(), false).expect("there is no debt");
     engine
 }
 
@@ -93,7 +93,7 @@ fn open_filled() -> Arc<Engine> {
 fn a_write_refused_for_memory_is_not_charged() {
     let engine = open_filled();
     // So slow that one batch is charged for a quarter of a second.
-    engine.throttle.owe_memory();
+    engine.throttle.fill_memory_debt();
     // Nothing is free.
     let taken = 2 * engine.memory.budget().write_bytes();
     engine.throttle.take_room(taken);
@@ -103,7 +103,7 @@ fn a_write_refused_for_memory_is_not_charged() {
         assert!(error.to_string().contains("write memory is full"), "{error}");
     }
     engine.throttle.give_back(taken);
-    engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
+    engine.write_within(&large(60_000), false, Duration::ZERO).expect("all earlier credit is repaid");
     engine.close().expect("closes");
 }
 
@@ -114,7 +114,7 @@ fn a_write_refused_for_an_ingest_is_not_charged() {
     let watched = engine.txn.watch_writes();
     let spans = vec![Span::new(&table, (b"a", b"z"))];
     let span_lock = engine.txn.lock_spans(&engine, spans, Duration::ZERO).expect("no writer writes");
-    engine.throttle.owe_memory();
+    engine.throttle.fill_memory_debt();
     for number in 0..20 {
         let error =
             engine.write_within(&large(60_000), false, Duration::ZERO).expect_err("an ingest holds the key");
@@ -122,7 +122,7 @@ fn a_write_refused_for_an_ingest_is_not_charged() {
     }
     drop(span_lock.release());
     drop(watched);
-    engine.write_within(&large(60_000), false, Duration::ZERO).expect("nothing that came is unpaid");
+    engine.write_within(&large(60_000), false, Duration::ZERO).expect("all earlier credit is repaid");
     engine.close().expect("closes");
 }
 
@@ -320,7 +320,7 @@ fn a_large_batch_that_is_refused_leaves_its_turn_to_the_next_one() {
     engine.close().expect("closes");
 }
 
-/// What takes the write memory is freed by no job, and compactions fail as long as the device fails reads. If
+/// No job frees the memory that this test takes, and compactions fail as long as the device fails reads. If
 /// the writer waited for them, it would wait without end.
 #[test]
 fn a_write_that_waits_for_memory_does_not_wait_for_a_compaction_that_keeps_failing() {
@@ -328,7 +328,7 @@ fn a_write_that_waits_for_memory_does_not_wait_for_a_compaction_that_keeps_faili
     let (clock, engine) = open_on(Arc::new(disk.clone()), &Options::default());
     let table = engine.catalog().require("default").expect("is always there");
     for _ in 0..2 {
-        engine.write(&batch(), false).expect("nothing is owed");
+        engine.write(&batch(), false).expect("there is no debt");
         engine.flush_to_run(&table).expect("is written");
     }
     disk.fail(Fault::new(Call::Read, Failure::Broken).on("/data/").lasting());

@@ -1,5 +1,5 @@
 //! The commit of a transaction: it takes the locks that the transaction does not hold yet, and validates that
-//! what it read has not changed.
+//! no other commit has changed a row that it read.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -149,11 +149,12 @@ impl Transaction {
         self.locked_ranges.iter().any(|locked| locked.covers(range))
     }
 
-    /// Whether everything is as the transaction saw it. Requires: it holds the locks, and is in the window.
+    /// Checks that everything is as the transaction saw it. Requires: it holds the locks, and is in the
+    /// window.
     ///
     /// # Errors
-    /// `Conflict` or `TooOld` if not; `Poisoned` if a comparator has failed: what it said of ranges tells
-    /// nothing.
+    /// `Conflict` or `TooOld` if not; `Poisoned` if a comparator has failed: its answers about ranges are
+    /// worth nothing.
     pub(in crate::txn) fn validate(&self, footprint: &Footprint) -> Result<()> {
         let seen = self.look_at(footprint);
         // After the validation, and after range locks and window were asked: a comparator that failed there

@@ -24,7 +24,7 @@ impl Transaction {
             Some(snapshot) => snapshot.seq(),
             None => self.engine.visible(),
         };
-        debug_assert!(since >= self.since, "the window keeps the commits above what is read");
+        debug_assert!(since >= self.since, "the window keeps the commits above a read");
         let bytes = kept_bytes(&key);
         // The version that was read first must not have changed.
         if let Entry::Vacant(entry) = self.reads.entry(key) {

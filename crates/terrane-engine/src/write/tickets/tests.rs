@@ -56,7 +56,7 @@ fn assert_wakes(sync: impl FnOnce(&Engine, &Ticket) -> Result<()>) {
     let is_woken = waiting_reader(&engine, ticket.seq());
     sync(&engine, &ticket).expect("a sync");
     assert!(engine.journal.durable() >= ticket.seq());
-    is_woken.recv_timeout(LONG).expect("what is durable wakes the reader");
+    is_woken.recv_timeout(LONG).expect("a durable commit wakes the reader");
     engine.close().expect("closes");
 }
 

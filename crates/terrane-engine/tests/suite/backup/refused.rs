@@ -138,16 +138,16 @@ fn progress_ends_with_everything_done() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     let place = backups(disk.clone());
-    let mut told = Vec::new();
+    let mut reports = Vec::new();
     let mut watch = |progress: &BackupProgress| {
-        told.push(*progress);
+        reports.push(*progress);
         ControlFlow::Continue(())
     };
     let made =
         place.create(&engine, &BackupOptions::default().bytes_per_second(1 << 30), &mut watch).unwrap();
-    let (first, last) = (told[0], *told.last().unwrap());
+    let (first, last) = (reports[0], *reports.last().unwrap());
     assert_eq!((first.objects_done, first.bytes_done), (0, 0));
     assert_eq!((last.objects_done, last.bytes_done), (last.objects, last.bytes));
     assert_eq!((last.bytes, last.bytes_moved), (made.extent_bytes + made.journal_bytes, made.copied_bytes));
-    assert!(told.windows(2).all(|pair| pair[0].objects_done < pair[1].objects_done));
+    assert!(reports.windows(2).all(|pair| pair[0].objects_done < pair[1].objects_done));
 }

@@ -38,7 +38,7 @@ fn a_reader_makes_the_backup_that_a_writer_makes() {
 }
 
 #[test]
-fn a_view_makes_a_backup_of_its_moment_or_says_what_is_gone() {
+fn a_view_makes_a_backup_of_its_moment_or_names_missing_extents() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     // No merge of the background takes an extent of the view away.

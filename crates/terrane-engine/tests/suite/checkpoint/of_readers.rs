@@ -92,7 +92,7 @@ fn damage_is_no_copy() {
 }
 
 #[test]
-fn a_view_makes_a_copy_of_its_moment_or_says_what_is_gone() {
+fn a_view_makes_a_copy_of_its_moment_or_names_missing_extents() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options()).unwrap();
     // No merge of the background takes an extent of the view away.

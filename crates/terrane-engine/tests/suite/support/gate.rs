@@ -84,7 +84,7 @@ impl GateDisk {
         self.gate.look_at.store(self.calls() + after.max(1), Ordering::SeqCst);
     }
 
-    /// Looks no more.
+    /// Ends the looks.
     pub fn look_away(&self) {
         self.gate.look_at.store(u64::MAX, Ordering::SeqCst);
         *self.gate.look.lock() = None;

@@ -6,8 +6,7 @@ use terrane_device::MemDisk;
 
 use super::{get, open};
 
-/// Writing goes on where the recovery ended, in the files that are there; and what is written then is
-/// durable.
+/// Writing goes on where the recovery ended, in the files that are there; and the new rows are durable.
 pub(crate) fn go_on(options: &Options, disk: &MemDisk, numbers: &mut Rng, place: &str) {
     let engine = open(disk.clone(), options).unwrap_or_else(|error| panic!("{place}: open: {error}"));
     let table = engine.catalog().require("default").unwrap();

@@ -17,7 +17,7 @@ use terrane_base::{Functions, Result};
 use terrane_device::Disk;
 use terrane_engine::{Bounds, Engine, OpenRequest, ReadMode, Row, Table};
 
-/// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
+/// Not a figure: a condition that fails after as many looks, a millisecond and more apart, never holds.
 pub const LOOKS_MAX: u32 = 200_000;
 
 /// Where the database lies on a test's device.

@@ -188,7 +188,7 @@ fn a_generation_whose_flush_failed_stays_closed_and_is_flushed_first() {
 
 /// A trim that believes that nothing is needed is refused by the ledgers, and nothing is trimmed.
 #[test]
-fn a_trim_of_what_is_owed_is_refused() {
+fn a_trim_of_segments_with_unflushed_records_is_refused() {
     let (engine, table) = open();
     // Into an active memtable, a frozen one, and a generation.
     for step in 0..3 {
@@ -209,13 +209,13 @@ fn a_trim_of_what_is_owed_is_refused() {
     }
     engine.set_background_paused(false);
     engine.flush().expect("flushes");
-    // The worker tells what the table still needs behind the flush that the caller waits for.
+    // The worker finds the table's oldest record in memory again behind the flush that the caller waits for.
     engine.wait_until_quiescent().expect("nothing is needed, and that is trimmed");
     assert!(engine.counters.segments_trimmed.load(Ordering::Relaxed) > 0);
     engine.close().expect("closes");
 }
 
-/// A trim tells of all numbers in its segments as flushed; a generation may begin among them and have later
+/// A trim records all numbers in its segments as flushed; a generation may begin among them and have later
 /// records only.
 #[test]
 fn a_flush_that_a_caller_waits_for_runs_although_a_trim_asked_for_more() {

@@ -28,9 +28,9 @@ struct Filter {
 }
 
 impl Filter {
-    /// The read view without the extents that the filter hides. It is asked once for each that may have a key
-    /// within the bounds; a panic hides nothing. Hiding compares no keys and so cannot fail: it is the scan
-    /// that says what is wrong with an order.
+    /// The read view without the extents that the filter hides. The filter is asked once for each extent that
+    /// may have a key within the bounds; a panic hides nothing. Hiding compares no keys and so cannot fail:
+    /// the scan returns the error of a key order.
     fn seen<'p>(filter: Option<&Filter>, view: &'p Arc<ReadView>) -> Cow<'p, ReadView> {
         let Some(filter) = filter else { return Cow::Borrowed(view) };
         let (lower, upper) = (filter.bounds.lower.as_ref(), filter.bounds.upper.as_ref());
@@ -47,7 +47,7 @@ impl Filter {
 }
 
 impl Shared {
-    /// Runs a step or a placement of a scan; where slow ones are logged, tells if it is slow.
+    /// Runs a step or a placement of a scan; where slow ones are logged, logs it if it is slow.
     pub fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
         if self.slow_log.watches_scans() { self.slow_log.watched_scan(table, step) } else { step() }
     }
@@ -88,9 +88,9 @@ impl Shared {
         RenewableScan { scan, view, shown, veiled, scope, filter }
     }
 
-    /// What the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and
-    /// how many range deletes there are in memory. None of those, and none in levels, is newer than the
-    /// number; one that comes is counted.
+    /// The key of the range tombstones that a scan at `seq` hides rows by, if they hold for later numbers,
+    /// too: the number, and the count of range deletes in memory. No range delete there or in levels is newer
+    /// than the number; a new one changes the count.
     fn veiled_by(&self, view: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
         let count = view.range_deletes();
         let sees_memory = view.range_deletes_newest().is_none_or(|newest| newest <= seq);

@@ -93,8 +93,8 @@ impl<C: Cursor> Scan<C> {
         Ok(())
     }
 
-    /// Reads what the values of this row and the next ones lack. The cursor is at any place then. An error
-    /// ends the look ahead: the scan tells it when it comes there.
+    /// Reads the blocks that the values of this row and the next ones lack. The cursor is at any place then.
+    /// An error ends the look ahead: the scan returns it when it comes there.
     #[cold]
     fn look_ahead(&mut self) {
         debug_assert!(self.position == Position::Nowhere, "a scan that looks ahead is at no row");
@@ -112,7 +112,7 @@ impl<C: Cursor> Scan<C> {
                 decided.extend_from_slice(entry.key);
                 if entry.seq_kind.is_pointer()
                     && matches!(self.meaning.prefix(entry.seq_kind, entry.value), Ok(Some(_)))
-                    && !separated.tell(entry.key, entry.seq_kind, entry.value, false)
+                    && !separated.announce(entry.key, entry.seq_kind, entry.value, false)
                 {
                     break;
                 }
@@ -130,7 +130,7 @@ impl<C: Cursor> Scan<C> {
         debug_assert!(self.position == Position::Nowhere, "a scan that looks back is at no row");
         let Some(separated) = &mut self.separated else { return };
         let rows = separated.begin_ahead();
-        let mut has_room = separated.tell(&self.key, pointer, &self.value, false);
+        let mut has_room = separated.announce(&self.key, pointer, &self.value, false);
         for _ in 1..rows {
             // Newer versions of the last key, if there are any, come in its place.
             let Some(entry) = self.cursor.entry().filter(|entry| self.bounds.above_lower(entry.key)) else {
@@ -140,11 +140,11 @@ impl<C: Cursor> Scan<C> {
                 && entry.seq_kind.is_pointer()
                 && matches!(self.meaning.prefix(entry.seq_kind, entry.value), Ok(Some(_)))
             {
-                let instead = separated.has_told(entry.key);
+                let instead = separated.has_announced(entry.key);
                 if !has_room && !instead {
                     break;
                 }
-                has_room = separated.tell(entry.key, entry.seq_kind, entry.value, instead) && has_room;
+                has_room = separated.announce(entry.key, entry.seq_kind, entry.value, instead) && has_room;
             }
             if self.cursor.prev().is_err() {
                 break;

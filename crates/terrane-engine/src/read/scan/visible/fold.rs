@@ -1,4 +1,4 @@
-//! Rows that are more than one version: operands, folded onto what is older.
+//! Rows that are more than one version: operands, folded onto an older version.
 
 use terrane_base::{Cursor, Result, Stored};
 
@@ -7,8 +7,8 @@ use crate::read::merge_operands::count_folded;
 
 impl<C: Cursor> Scan<C> {
     /// Takes the versions of `self.key`, the newest of which is an operand and the cursor's entry, and copies
-    /// what they make to `self.value`. Returns whether that is a value. Leaves the cursor at or behind the
-    /// key's versions.
+    /// the value that they make to `self.value`. Returns false if they make no value. Leaves the cursor at or
+    /// behind the key's versions.
     #[cold]
     pub(super) fn fold_here(&mut self) -> Result<bool> {
         debug_assert!(
