@@ -186,8 +186,8 @@ fn callbacks() {
 }
 
 #[test]
-fn told() {
-    run("told");
+fn info() {
+    run("info");
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::table::{Abi, Function, Source, rust_type};
 
 /// The object of the options that an opening takes.
 const OF_OPENINGS: &str = "rocksdb_options_t*";
-/// What a function that does nothing is called on.
+/// The object that a function without an effect is called on.
 const DATABASE: &str = "rocksdb_t*";
 /// A set of options of calls is one word.
 const CALLS_MAX: usize = 64;

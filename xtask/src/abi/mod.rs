@@ -26,8 +26,8 @@ fn generated(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     Ok(files)
 }
 
-/// Checks that what is generated is what the table says, and that every function is there as it says. A tree
-/// without the table needs nothing.
+/// Checks that the generated files follow from the table, and that every function is there as the table says.
+/// A tree without the table needs nothing.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
     let Some(text) = tree.get(TABLE) else { return Vec::new() };

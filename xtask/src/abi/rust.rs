@@ -48,7 +48,7 @@ pub fn files(abi: &Abi) -> Result<Vec<(String, String)>, String> {
     for (number, rows) in stubs.chunks(ROWS).enumerate() {
         parts.push((format!("stubs_{}", number + 1), rows.to_vec()));
     }
-    let mut index = "//! What `cargo xtask abi --write` makes of `abi.toml`.\n\n".to_owned();
+    let mut index = "//! Modules that `cargo xtask abi --write` makes from `abi.toml`.\n\n".to_owned();
     parts.sort();
     for (name, _) in &parts {
         let _ = writeln!(index, "pub(crate) mod {name};");
@@ -106,7 +106,7 @@ fn module(rust: &str) -> String {
     name
 }
 
-/// What is known of one field.
+/// The known facts of one field.
 #[derive(Default)]
 struct Field<'a> {
     set: Option<&'a Function>,
@@ -167,7 +167,7 @@ fn plain_object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> {
     Ok(rows)
 }
 
-/// What makes and frees an object, where that is mechanical.
+/// The functions that make and free an object, where that is mechanical.
 pub(super) fn made_and_freed(abi: &Abi, object: &Object) -> Vec<String> {
     let mut rows = Vec::new();
     for function in abi.functions() {

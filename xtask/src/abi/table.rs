@@ -2,10 +2,10 @@
 
 use toml::{Table, Value};
 
-/// What an exported function does.
+/// The effect of an exported function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// What its name says.
+    /// As its name says.
     Honoured,
     /// It takes a tuning value that has no meaning here.
     Accepted,
@@ -40,7 +40,7 @@ pub enum Source {
     Field(String),
     /// Reads this field of its first argument, an object of values.
     Value(String),
-    /// Counts what is in this field of its first argument, an object of values.
+    /// Counts the items of this field of its first argument, an object of values.
     Count(String),
     /// Makes an object of nothing but fields.
     Create,
@@ -59,7 +59,7 @@ pub enum Source {
 pub struct Function {
     /// Its symbol.
     pub name: String,
-    /// What it does.
+    /// Its effect.
     pub state: State,
     /// Where its code comes from.
     pub source: Source,
@@ -67,11 +67,11 @@ pub struct Function {
     pub result: String,
     /// C types of the arguments.
     pub arguments: Vec<String>,
-    /// What its field has in a new object.
+    /// The value of its field in a new object.
     pub default: Option<String>,
     /// Where it is not as in RocksDB.
     pub differs: Option<String>,
-    /// What happens instead, for an option of behaviour that has no effect.
+    /// The behaviour in its place, for an option of behaviour that has no effect.
     pub ignored: Option<String>,
     /// The condition on its field under which it would have one.
     pub ignored_if: Option<String>,

@@ -37,7 +37,7 @@ pub(super) fn object(abi: &Abi, object: &Object) -> Result<Vec<String>, String> 
     Ok(rows)
 }
 
-/// What a field is whose function has this type.
+/// The kind of a field whose function has this type.
 fn kind(abi: &Abi, function: &Function) -> Option<String> {
     let rest: Vec<&str> = function.arguments.iter().skip(1).map(String::as_str).collect();
     let part = || {

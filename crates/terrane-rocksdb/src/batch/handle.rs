@@ -67,7 +67,7 @@ impl BatchHandle {
             Change::SingleDelete(key) => records.single_delete(table, key),
             Change::Merge(..) | Change::RangeDelete(..) | Change::LogData(_) => return false,
         };
-        // What is refused, the write of the bytes refuses, in RocksDB's words.
+        // The write of the bytes refuses the same changes, with RocksDB's text.
         added.is_ok()
     }
 
@@ -92,7 +92,8 @@ impl BatchHandle {
         if self.keeps_records && !self.batch.records.is_empty() {
             let mode = Mode::of(options)?;
             let is_here = self.batch.records.is_of(&database.default_family().table);
-            // What is of another database, or left out, goes by the numbers of column families.
+            // A batch of another database, or one with skipped column families, is resolved by the numbers of
+            // column families.
             if is_here && !mode.skips_missing {
                 database.refuse_if_read_only()?;
                 return database.commit(&self.batch.records, mode);

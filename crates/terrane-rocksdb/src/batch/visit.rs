@@ -30,15 +30,15 @@ struct FieldValue {
     log_data: OnBytes,
 }
 
-fn walk_families(batch: &WriteBatch, state: *mut c_void, told: &FieldValue) {
+fn walk_families(batch: &WriteBatch, state: *mut c_void, callbacks: &FieldValue) {
     let listener = Listener(state);
     for record in batch.layout.records() {
         match record {
-            Ok((_, Change::LogData(data))) => listener.bytes(told.log_data, data),
-            Ok((family, Change::Put(key, value))) => listener.family_put(told.put, family, key, value),
-            Ok((family, Change::Delete(key))) => listener.family_key(told.deleted, family, key),
+            Ok((_, Change::LogData(data))) => listener.bytes(callbacks.log_data, data),
+            Ok((family, Change::Put(key, value))) => listener.family_put(callbacks.put, family, key, value),
+            Ok((family, Change::Delete(key))) => listener.family_key(callbacks.deleted, family, key),
             Ok((family, Change::Merge(key, operand))) => {
-                listener.family_put(told.merged, family, key, operand)
+                listener.family_put(callbacks.merged, family, key, operand)
             }
             Ok((0, Change::SingleDelete(_))) => {}
             Ok(_) | Err(_) => return,

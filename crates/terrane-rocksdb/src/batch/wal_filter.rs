@@ -243,11 +243,11 @@ impl ReplayFilter for Filtering {
             tables.iter().map(|table| CString::new(table.name.as_str()).unwrap_or_default()).collect();
         let texts: Vec<*const c_char> = names.iter().map(|name| name.as_ptr()).collect();
         let lens: Vec<usize> = names.iter().map(|name| name.count_bytes()).collect();
-        if let Some(told) = self.filter.families {
+        if let Some(callback) = self.filter.families {
             // SAFETY: the user's function, with the user's pointer and lists that are there during the call,
             // each as long as said.
             unsafe {
-                told(
+                callback(
                     self.filter.state.pointer(),
                     ids.as_ptr(),
                     logs.as_ptr(),

@@ -11,25 +11,25 @@ pub(crate) type MayExclude = Option<unsafe extern "C" fn(*mut c_void, *const c_c
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct ProgressListener {
     state: *mut c_void,
-    told: OnProgress,
+    callback: OnProgress,
 }
 
 impl Default for ProgressListener {
     fn default() -> Self {
-        ProgressListener { state: std::ptr::null_mut(), told: None }
+        ProgressListener { state: std::ptr::null_mut(), callback: None }
     }
 }
 
 impl ProgressListener {
-    pub(crate) fn new(state: *mut c_void, told: OnProgress) -> ProgressListener {
-        ProgressListener { state, told }
+    pub(crate) fn new(state: *mut c_void, callback: OnProgress) -> ProgressListener {
+        ProgressListener { state, callback }
     }
 
     /// Tells that the backup went on.
-    pub(crate) fn tell(self) {
-        if let Some(told) = self.told {
+    pub(crate) fn call(self) {
+        if let Some(callback) = self.callback {
             // SAFETY: the user's function, with the user's pointer, on the thread that makes the backup.
-            unsafe { told(self.state) };
+            unsafe { callback(self.state) };
         }
     }
 }

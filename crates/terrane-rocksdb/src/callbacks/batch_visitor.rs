@@ -17,34 +17,34 @@ pub(crate) type OnFamilyKey = Option<unsafe extern "C" fn(*mut c_void, u32, *con
 pub(crate) struct Listener(pub(crate) *mut c_void);
 
 impl Listener {
-    pub(crate) fn put(self, told: OnPut, key: &[u8], value: &[u8]) {
-        if let Some(told) = told {
+    pub(crate) fn put(self, callback: OnPut, key: &[u8], value: &[u8]) {
+        if let Some(callback) = callback {
             // SAFETY: the user's function, with the user's pointer and byte strings that are there during the
             // call.
-            unsafe { told(self.0, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) };
+            unsafe { callback(self.0, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len()) };
         }
     }
 
-    pub(crate) fn bytes(self, told: OnBytes, bytes: &[u8]) {
-        if let Some(told) = told {
+    pub(crate) fn bytes(self, callback: OnBytes, bytes: &[u8]) {
+        if let Some(callback) = callback {
             // SAFETY: as above.
-            unsafe { told(self.0, bytes.as_ptr().cast(), bytes.len()) };
+            unsafe { callback(self.0, bytes.as_ptr().cast(), bytes.len()) };
         }
     }
 
-    pub(crate) fn family_put(self, told: OnFamilyPut, family: u32, key: &[u8], value: &[u8]) {
-        if let Some(told) = told {
+    pub(crate) fn family_put(self, callback: OnFamilyPut, family: u32, key: &[u8], value: &[u8]) {
+        if let Some(callback) = callback {
             // SAFETY: as above.
             unsafe {
-                told(self.0, family, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len())
+                callback(self.0, family, key.as_ptr().cast(), key.len(), value.as_ptr().cast(), value.len())
             };
         }
     }
 
-    pub(crate) fn family_key(self, told: OnFamilyKey, family: u32, key: &[u8]) {
-        if let Some(told) = told {
+    pub(crate) fn family_key(self, callback: OnFamilyKey, family: u32, key: &[u8]) {
+        if let Some(callback) = callback {
             // SAFETY: as above.
-            unsafe { told(self.0, family, key.as_ptr().cast(), key.len()) };
+            unsafe { callback(self.0, family, key.as_ptr().cast(), key.len()) };
         }
     }
 }

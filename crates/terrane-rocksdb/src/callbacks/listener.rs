@@ -24,7 +24,7 @@ pub(crate) struct Status {
     pub(crate) failure: Option<Failure>,
 }
 
-/// Whether and how writes are slowed, as RocksDB numbers it. Getters return a pointer to the number.
+/// How writes are slowed, if they are, as RocksDB numbers it. Getters return a pointer to the number.
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(transparent)]
 pub(crate) struct StallCondition(c_int);
@@ -67,18 +67,18 @@ impl DatabaseAddress {
 }
 
 impl EventListener {
-    fn job<T>(&self, told: OnJob<T>, database: &DatabaseAddress, info: &T) {
-        if let Some(told) = told {
+    fn job<T>(&self, callback: OnJob<T>, database: &DatabaseAddress, info: &T) {
+        if let Some(callback) = callback {
             // SAFETY: the user's function, with the user's pointer, the handle of a database that is not
             // closed before its listeners were called, and an object that lives during the call.
-            unsafe { told(self.state.pointer(), database.0.load(Ordering::Relaxed), info) };
+            unsafe { callback(self.state.pointer(), database.0.load(Ordering::Relaxed), info) };
         }
     }
 
-    fn tell<T>(&self, told: On<T>, info: &T) {
-        if let Some(told) = told {
+    fn call<T>(&self, callback: On<T>, info: &T) {
+        if let Some(callback) = callback {
             // SAFETY: the user's function, with the user's pointer and an object that lives during the call.
-            unsafe { told(self.state.pointer(), info) };
+            unsafe { callback(self.state.pointer(), info) };
         }
     }
 
@@ -103,18 +103,18 @@ impl EventListener {
     }
 
     pub(crate) fn stalled(&self, info: &WriteStallInfo) {
-        self.tell(self.functions.stalled, info);
+        self.call(self.functions.stalled, info);
     }
 
     pub(crate) fn sealed(&self, info: &MemtableInfo) {
-        self.tell(self.functions.sealed, info);
+        self.call(self.functions.sealed, info);
     }
 
     /// A background job failed; the function may reset `status`, which has no effect here.
     pub(crate) fn failed(&self, reason: u32, status: &mut Status) {
-        if let Some(told) = self.functions.failed {
+        if let Some(callback) = self.functions.failed {
             // SAFETY: the user's function, with the user's pointer and an object that lives during the call.
-            unsafe { told(self.state.pointer(), reason, status) };
+            unsafe { callback(self.state.pointer(), reason, status) };
         }
     }
 }

@@ -60,13 +60,13 @@ impl Logger {
             To::Stderr(prefix) => eprintln!("{prefix}{line}"),
             To::File(lines) => lines.add(line),
             To::User(None, _) => {}
-            To::User(Some(told), pointer) => {
+            To::User(Some(callback), pointer) => {
                 // The user's type is not const: a copy, with a zero behind it.
                 let mut line = [line.as_bytes(), &[0]].concat();
                 let (len, level) = (line.len() - 1, level.unsigned_abs());
                 // SAFETY: the user's function, with the user's pointer and bytes that are there during the
                 // call.
-                unsafe { told(pointer.0, level, line.as_mut_ptr().cast(), len) };
+                unsafe { callback(pointer.0, level, line.as_mut_ptr().cast(), len) };
             }
         }
     }
@@ -142,10 +142,10 @@ export! {
 
     fn rocksdb_logger_create_callback_logger(
         level: c_int,
-        told: OnLine,
+        callback: OnLine,
         pointer: *mut c_void,
     ) -> Option<Box<LoggerHandle>> {
-        logger(level, To::User(told, Pointer(pointer)))
+        logger(level, To::User(callback, Pointer(pointer)))
     }
 
     fn rocksdb_logger_destroy(logger: Option<Box<LoggerHandle>>) {

@@ -71,7 +71,7 @@ impl MergeOperator {
         }
     }
 
-    /// The operand that stands for several, oldest first; none if there is none.
+    /// The operand that stands for several, oldest first; `None` if the operator makes none.
     pub(crate) fn partial(&self, key: &[u8], operands: &[&[u8]]) -> Option<Vec<u8>> {
         match self {
             MergeOperator::User(functions) => functions.partial(key, operands),

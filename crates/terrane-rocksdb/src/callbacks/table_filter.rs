@@ -9,7 +9,7 @@ use crate::callbacks::State;
 use crate::extents::Owner;
 use crate::generated::values::TableProperties;
 
-/// Whether an iterator looks into a table file of these properties.
+/// Returns nonzero if an iterator looks into a table file of these properties.
 pub(crate) type ShowsTable = Option<unsafe extern "C" fn(*mut c_void, *const TableProperties) -> u8>;
 
 /// Makes a filter over some keys. Returns the filter, the function that tests a key, and the one that frees

@@ -11,7 +11,7 @@ const FILTERED_BYTES_MAX: usize = 1024;
 /// The prefix of a key: where it begins, and how long it is.
 pub(crate) type Prefix =
     Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize, *mut usize) -> *mut c_char>;
-/// Whether a key has a prefix.
+/// Returns nonzero if a key has a prefix.
 pub(crate) type InDomain = Option<unsafe extern "C" fn(*mut c_void, *const c_char, usize) -> u8>;
 
 /// A slice transform.

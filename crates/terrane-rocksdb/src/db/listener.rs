@@ -165,8 +165,8 @@ impl terrane::Listener for DatabaseListener {
             cf_id: self.family_id(&job.table),
             cf_name: job.table.as_str().into(),
             job_id: job_number(job.id),
-            base_input_level: levels.told(from.into()) as c_int,
-            output_level: levels.told(to.into()) as c_int,
+            base_input_level: levels.number_of(from.into()) as c_int,
+            output_level: levels.number_of(to.into()) as c_int,
             input_files: job.inputs.iter().map(name).collect(),
             num_input_files: job.inputs.len(),
             compaction_reason: self.compaction_reason(&job.table, from),
@@ -274,7 +274,12 @@ fn compaction_info(job: &JobEnded, owner: Owner<'_>, levels: Levels) -> Compacti
         bytes: (job.bytes_read, job.bytes_written),
     };
     let (status, is_aborted) = end_of(job.cancelled, job.error.as_ref());
-    CompactionJobInfo { status, aborted: u8::from(is_aborted), job_id: job_number(job.id), ..merged.told() }
+    CompactionJobInfo {
+        status,
+        aborted: u8::from(is_aborted),
+        job_id: job_number(job.id),
+        ..merged.job_info()
+    }
 }
 
 #[cfg(test)]
@@ -288,13 +293,13 @@ mod tests {
             let (status, is_aborted) = end_of(cause, Some(&error));
             (status.map_or(String::new(), |status| status.text().to_owned()), is_aborted)
         };
-        let told = |text: &str, is_aborted| (text.to_owned(), is_aborted);
+        let ended_with = |text: &str, is_aborted| (text.to_owned(), is_aborted);
         let paused = "Result incomplete: Manual compaction paused";
-        assert_eq!(ended(Some(CancelCause::Held)), told(paused, true));
+        assert_eq!(ended(Some(CancelCause::Held)), ended_with(paused, true));
         let all = "Result incomplete: All compactions aborted";
-        assert_eq!(ended(Some(CancelCause::Asked)), told(all, true));
+        assert_eq!(ended(Some(CancelCause::Asked)), ended_with(all, true));
         let dropped = "Column family dropped: Column family dropped during compaction";
-        assert_eq!(ended(Some(CancelCause::Dropped)), told(dropped, false));
+        assert_eq!(ended(Some(CancelCause::Dropped)), ended_with(dropped, false));
         let closing = "Shutdown in progress: compaction job was cancelled";
         assert!(ended(Some(CancelCause::Closing)).0.starts_with(closing) && !ended(None).1);
         assert!(matches!(end_of(None, None), (None, false)));

@@ -96,6 +96,6 @@ mod tests {
         for _ in 0..2 {
             strict.note(1).expect_err("refused");
         }
-        assert_eq!(strict.named.load(Ordering::Relaxed), 0, "what is refused is not named");
+        assert_eq!(strict.named.load(Ordering::Relaxed), 0, "a refused option is not named");
     }
 }

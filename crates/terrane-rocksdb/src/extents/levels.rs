@@ -1,7 +1,7 @@
 //! How the levels of a column family are numbered for callers.
 //!
 //! With `level_compaction_dynamic_level_bytes`, which new options have, RocksDB fills its last level first:
-//! what is compacted is in `num_levels - 1`, and levels above it count down from there. The engine's levels
+//! compacted files are in `num_levels - 1`, and levels above it count down from there. The engine's levels
 //! count from the top. So the deepest one that has extents has the number of the last one, and those above it
 //! count down; where the option is off, the engine's numbers hold. Level 0, the overflow runs, is level 0
 //! either way. A level that gets a deeper one below it has another number from then on.
@@ -30,11 +30,11 @@ impl Levels {
     }
 
     /// The number that callers see for the engine's level `level`.
-    pub(crate) fn told(self, level: usize) -> usize {
+    pub(crate) fn number_of(self, level: usize) -> usize {
         if level == 0 { 0 } else { level + self.lead }
     }
 
-    /// The engine's level that callers see as `number`; none if it would be above the first.
+    /// The engine's level that callers see as `number`; `None` if it would be above the first.
     pub(crate) fn meant(self, number: usize) -> Option<usize> {
         match number {
             0 => Some(0),
@@ -65,24 +65,28 @@ mod tests {
 
     #[test]
     fn the_deepest_level_is_the_last_one() {
-        for (deepest, told) in [(1, [0, 6, 7, 8]), (2, [0, 5, 6, 7]), (3, [0, 4, 5, 6])] {
-            assert_eq!([0, 1, 2, 3].map(|level| levels(1, 7, deepest).told(level)), told, "{deepest}");
+        for (deepest, expected) in [(1, [0, 6, 7, 8]), (2, [0, 5, 6, 7]), (3, [0, 4, 5, 6])] {
+            assert_eq!(
+                [0, 1, 2, 3].map(|level| levels(1, 7, deepest).number_of(level)),
+                expected,
+                "{deepest}"
+            );
         }
-        assert_eq!(levels(1, 7, 0), levels(1, 7, 1), "what is flushed goes to the last level");
-        assert_eq!(levels(1, i32::MAX, 1).told(1), COUNT_MAX - 1, "there is no end to what may be set");
+        assert_eq!(levels(1, 7, 0), levels(1, 7, 1), "flushed files go to the last level");
+        assert_eq!(levels(1, i32::MAX, 1).number_of(1), COUNT_MAX - 1, "there is no end to what may be set");
     }
 
     #[test]
     fn numbers_are_the_engines_where_the_option_is_off_or_levels_are_more() {
         for levels in [levels(0, 7, 2), levels(1, 2, 3), levels(1, 1, 1), levels(1, -1, 1), levels(1, 0, 0)] {
-            assert_eq!([0, 1, 2, 3].map(|level| levels.told(level)), [0, 1, 2, 3]);
+            assert_eq!([0, 1, 2, 3].map(|level| levels.number_of(level)), [0, 1, 2, 3]);
         }
     }
 
     #[test]
     fn a_level_number_of_rocksdb_names_one_level() {
         for levels in [levels(1, 7, 1), levels(1, 7, 3), levels(0, 7, 3), levels(1, 3, 4)] {
-            assert!((0..5).all(|level| levels.meant(levels.told(level)) == Some(level)), "{levels:?}");
+            assert!((0..5).all(|level| levels.meant(levels.number_of(level)) == Some(level)), "{levels:?}");
         }
         assert_eq!(
             [1, 3, 4, 5, 6].map(|number| levels(1, 7, 2).meant(number)),

@@ -30,8 +30,8 @@ pub(crate) struct Merged<'a> {
 }
 
 impl Merged<'_> {
-    /// Everything that is known of it; whether it failed, and its number, are not.
-    pub(crate) fn told(&self) -> CompactionJobInfo {
+    /// All fields but status and job number.
+    pub(crate) fn job_info(&self) -> CompactionJobInfo {
         let outputs: Vec<&ExtentSummary> = self.written.iter().chain(&self.moved).copied().collect();
         let all = || self.inputs.iter().chain(&self.written);
         let (from, to) = self.between;
@@ -40,8 +40,8 @@ impl Merged<'_> {
         CompactionJobInfo {
             cf_id: self.owner.id,
             cf_name: self.owner.name.into(),
-            base_input_level: self.levels.told(from) as c_int,
-            output_level: self.levels.told(to) as c_int,
+            base_input_level: self.levels.number_of(from) as c_int,
+            output_level: self.levels.number_of(to) as c_int,
             compression: outputs.first().map_or(0, |extent| codec_number(extent.compression)),
             input_files: self.inputs.iter().map(|extent| name_of(extent)).collect(),
             output_files: outputs.iter().map(|extent| name_of(extent)).collect(),
@@ -84,7 +84,7 @@ impl Merged<'_> {
     /// An extent as a file of the compaction.
     fn file(&self, extent: &ExtentSummary) -> CompactionFileInfo {
         CompactionFileInfo {
-            level: self.levels.told(extent.level.into()) as c_int,
+            level: self.levels.number_of(extent.level.into()) as c_int,
             file_number: extent_number(extent.id),
             ..CompactionFileInfo::default()
         }

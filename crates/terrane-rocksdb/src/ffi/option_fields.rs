@@ -5,11 +5,11 @@ use crate::ffi::failure::{Failure, Result};
 
 /// Fields that can be set by name, from text, and written as text.
 pub(crate) trait Named {
-    /// Sets the field `name`, in lower case; none if there is no such field.
+    /// Sets the field `name`, in lower case; `None` if there is no such field.
     fn set_text(&mut self, name: &str, text: &str) -> Option<Result<()>>;
 
-    /// All fields, in the order of their names.
-    fn told(&self) -> Vec<(&'static str, FieldValue)>;
+    /// All fields with their values, in the order of their names.
+    fn values(&self) -> Vec<(&'static str, FieldValue)>;
 }
 
 /// An object that may keep something that follows from its fields.
@@ -33,7 +33,7 @@ pub(crate) trait FromText: Sized {
     fn from_text(text: &str) -> Option<Self>;
 
     /// The value, by its kind.
-    fn told(self) -> FieldValue;
+    fn to_value(self) -> FieldValue;
 
     /// The value as the setter of `name` keeps it.
     fn kept(self, _name: &str) -> Self {
@@ -74,7 +74,7 @@ macro_rules! whole_numbers {
                 whole(text)?.try_into().ok()
             }
 
-            fn told(self) -> FieldValue {
+            fn to_value(self) -> FieldValue {
                 FieldValue::Whole(self as i128)
             }
         }
@@ -88,7 +88,7 @@ impl FromText for u8 {
         whole(text)?.try_into().ok()
     }
 
-    fn told(self) -> FieldValue {
+    fn to_value(self) -> FieldValue {
         FieldValue::Byte(self)
     }
 
@@ -103,7 +103,7 @@ impl FromText for f64 {
         text.parse().ok()
     }
 
-    fn told(self) -> FieldValue {
+    fn to_value(self) -> FieldValue {
         FieldValue::Real(self)
     }
 }
@@ -142,8 +142,8 @@ macro_rules! option_fields {
                 }
             }
 
-            fn told(&self) -> Vec<(&'static str, $crate::ffi::option_fields::FieldValue)> {
-                vec![$( (stringify!($field), $crate::ffi::option_fields::FromText::told(self.$field)), )*]
+            fn values(&self) -> Vec<(&'static str, $crate::ffi::option_fields::FieldValue)> {
+                vec![$( (stringify!($field), $crate::ffi::option_fields::FromText::to_value(self.$field)), )*]
             }
         }
 

@@ -13,9 +13,9 @@ use std::sync::Arc;
 
 use crate::ffi::failure::{Failure, Result};
 
-/// Any pointer that a stub takes no look at.
+/// Opaque pointer that a stub ignores.
 pub(crate) type Pointer = *mut c_void;
-/// A place for a result, or null; what it holds before means nothing.
+/// A place for a result, or null; its content before the call has no meaning.
 pub(crate) type Out<'a, T> = Option<&'a mut MaybeUninit<T>>;
 
 /// `rocksdb_slice_t`: bytes that are lent, by value.

@@ -279,7 +279,7 @@ mod tests {
     }
 
     #[test]
-    fn in_another_directory_the_name_tells_whose_it_is() {
+    fn in_another_directory_the_name_of_the_log_has_the_path_of_the_database() {
         let directory = tempfile::tempdir().expect("temporary directory");
         let place = LogLocation::new(Path::new("/data/a b/db"), Some(directory.path()), Limits::NONE);
         Lines::begin(place).expect("begun").add("line");

@@ -137,7 +137,7 @@ fn failed(what: &str, path: &Path, why: &std::io::Error) -> Failure {
     Failure::io(format_args!("While {what} {}: {why}", path.display()))
 }
 
-/// Removes what belongs to a database: `CURRENT` first, so that a rest is none.
+/// Removes the files of a database: `CURRENT` first, so that a partial removal leaves no database.
 fn remove(path: &Path) -> std::io::Result<()> {
     let absent = |done: std::io::Result<()>| match done {
         Err(why) if why.kind() == std::io::ErrorKind::NotFound => Ok(()),

@@ -1,4 +1,4 @@
-//! What `cargo xtask abi --write` makes of `abi.toml`.
+//! Modules that `cargo xtask abi --write` makes from `abi.toml`.
 
 pub(crate) mod backup_engine_options;
 pub(crate) mod compact_files_options;

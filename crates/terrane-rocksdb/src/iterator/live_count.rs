@@ -1,4 +1,4 @@
-//! How many iterators a database has that handles of caches tell of.
+//! Number of live iterators, reported by cache handles.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;

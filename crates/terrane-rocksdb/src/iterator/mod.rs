@@ -1,10 +1,10 @@
 //! Iterators.
 //!
-//! An iterator is a cursor of the engine within the bounds of its options, and what the options ask for
-//! beside: to stay within the prefix that it was placed in, to see what is written later at each placement
-//! and step forward (`tailing`; a step begins again only where anything was written), to keep every key that
-//! it gave out (`pin_data`). It may also be a batch over another iterator ([`overlay`]). After a failure it
-//! is not valid, and says the failure until it is placed again.
+//! An iterator is a cursor of the engine within the bounds of its options, with further options: it stays
+//! within the prefix that it was placed in, it sees later writes at each placement and step forward
+//! (`tailing`; a step begins again only after a write), it keeps every key that it gave out (`pin_data`). It
+//! may also be a batch over another iterator ([`overlay`]). After a failure it is not valid, and returns the
+//! failure until it is placed again.
 
 pub(crate) mod live_count;
 mod open;
@@ -37,7 +37,7 @@ pub(crate) struct Iter {
     /// The row that is shown: callers ask for it several times between two motions.
     shown: Shown,
     failure: Option<Failure>,
-    /// True if nothing is asked for but rows: neither a prefix, nor what is written later, nor counts.
+    /// True if the options ask only for rows: no prefix, no later writes, no counts.
     is_plain: bool,
     is_tailing: bool,
     prefix: Option<WithinPrefix>,

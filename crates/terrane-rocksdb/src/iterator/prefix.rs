@@ -7,7 +7,7 @@ use crate::callbacks::transform::Transform;
 /// The prefix that an iterator stays within.
 pub(crate) struct WithinPrefix {
     pub(crate) transform: Arc<Transform>,
-    /// That of the last placement; none if what it was placed at has none.
+    /// Prefix of the last seek key; `None` if that key has no prefix.
     pub(crate) current: Option<Vec<u8>>,
 }
 

@@ -132,10 +132,10 @@ export! {
     fn rocksdb_create_backup_options_set_progress_callback(
         options: Option<&mut CreateBackupOptions>,
         state: *mut c_void,
-        told: OnProgress,
+        callback: OnProgress,
     ) {
         if let Some(options) = options {
-            options.progress = ProgressListener::new(state, told);
+            options.progress = ProgressListener::new(state, callback);
         }
     }
 

@@ -1,7 +1,7 @@
 //! From RocksDB's options of blob files to the engine's of value tables.
 //!
-//! A blob file is here a value table: an extent of values that entries of the levels point to. What is
-//! collected follows from how much of the value tables is dead, never from their age.
+//! A blob file is here a value table: an extent of values that entries of the levels point to. Collection
+//! depends on the share of dead values in value tables, never on their age.
 
 use crate::ffi::failure::Result;
 use crate::options::codec::codec;
@@ -36,7 +36,7 @@ fn percent_max(family: &Options) -> u64 {
     let dead_max = family.fields.blob_gc_force_threshold;
     match family.fields.enable_blob_gc {
         0 => 0,
-        // RocksDB's default, which forces nothing, and what is no share.
+        // RocksDB's default, which forces no collection, and values that are not a share.
         _ if !(0.0..1.0).contains(&dead_max) => PERCENT,
         _ => (100.0 / (1.0 - dead_max)).clamp(PERCENT_MIN, PERCENT_MAX).round() as u64,
     }

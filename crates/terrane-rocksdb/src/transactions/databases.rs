@@ -13,7 +13,7 @@ use crate::options::ignored::{IgnoredInCalls, refuse_options_if_strict};
 
 use crate::db::transaction_registry::{Kind, Limits};
 
-/// Buckets of locks that databases would share. There are none: locks are kept by key.
+/// Buckets of locks that databases would share. The engine has no such buckets: it keeps locks by key.
 pub(crate) struct LockBuckets;
 
 /// Transactions that are checked at their commit; each of their options has an effect or is a hint.

@@ -7,7 +7,7 @@ use terrane::{Concurrency, Isolation};
 use crate::db::transaction_registry::Limits;
 use crate::generated::objects::{OptimisticTransactionOptions, TransactionOptions};
 
-/// The longest wait for a lock where options say that there is none.
+/// The wait for a lock if the options set no limit.
 const FOR_EVER: Duration = Duration::from_secs(u32::MAX as u64);
 
 /// So many milliseconds; for ever if it is less than none.

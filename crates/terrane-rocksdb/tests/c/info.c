@@ -1,5 +1,5 @@
-/* What a database tells beside its rows: the file LOG, files OPTIONS and what is read of them, the use of caches, statistics as text; and
- * manual compactions that are held back, checksums of files, objects of compactions elsewhere. */
+/* Information about a database: the file LOG, files OPTIONS and reading them, the use of caches, statistics as text; and
+ * manual compactions that are paused, checksums of files, objects of compactions elsewhere. */
 #include "check.h"
 
 #include <dirent.h>

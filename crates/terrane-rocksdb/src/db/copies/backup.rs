@@ -97,13 +97,13 @@ impl BackupEngine {
         }
         let mut pace = Pace::new(options.progress, self.options.fields.callback_trigger_interval_size);
         let made = self.backups.create_with(&database.db, &how, &mut |progress| {
-            pace.tell(progress);
+            pace.report(progress);
             if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
         match made {
             Err(_) if self.is_stopped() => Err(stopped()),
             made => {
-                options.progress.tell();
+                options.progress.call();
                 Ok(u32::try_from(made?.id).unwrap_or(u32::MAX))
             }
         }
@@ -119,7 +119,9 @@ impl BackupEngine {
     /// Makes the database of a backup in `path`, in the place of one that is there.
     fn restore(&self, id: u64, path: &str, options: Option<&RestoreOptions>) -> Result<()> {
         if options.is_some_and(|options| options.fields.keep_log_files != 0) {
-            return Err(Failure::not_implemented("keep_log_files: what is in a log is part of the database"));
+            return Err(Failure::not_implemented(
+                "keep_log_files: the commits in a log are part of the database",
+            ));
         }
         let how = HowRestored::default().bytes_per_second(self.options.restore_rate());
         let go_on = &mut |_: &BackupProgress| ControlFlow::Continue(());
@@ -166,22 +168,22 @@ fn metadata(note: &str) -> LentText {
     bytes.map_or_else(|| note.into(), |bytes| bytes.as_slice().into())
 }
 
-/// Tells after each so many bytes.
+/// Calls the listener each time so many bytes are copied.
 struct Pace {
     listener: ProgressListener,
     interval: u64,
-    told_at: u64,
+    reported_at: u64,
 }
 
 impl Pace {
     fn new(listener: ProgressListener, interval: u64) -> Pace {
-        Pace { listener, interval: interval.max(1), told_at: 0 }
+        Pace { listener, interval: interval.max(1), reported_at: 0 }
     }
 
-    fn tell(&mut self, progress: &BackupProgress) {
-        if progress.bytes_done >= self.told_at.saturating_add(self.interval) {
-            self.told_at = progress.bytes_done;
-            self.listener.tell();
+    fn report(&mut self, progress: &BackupProgress) {
+        if progress.bytes_done >= self.reported_at.saturating_add(self.interval) {
+            self.reported_at = progress.bytes_done;
+            self.listener.call();
         }
     }
 }

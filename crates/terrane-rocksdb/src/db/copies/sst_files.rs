@@ -105,15 +105,15 @@ fn ingest(
         ..EngineIngestOptions::default()
     };
     // What a file says about itself is read before it may be gone.
-    let told: Vec<_> = match database.telling().is_empty() {
+    let infos: Vec<_> = match database.listeners().is_empty() {
         true => Vec::new(),
         false => {
             files.iter().map(|(_, path)| (*path, terrane::inspect_extent_file(path, false).ok())).collect()
         }
     };
     let ingested = database.db.ingest(&files, how)?;
-    for listener in database.telling() {
-        for (path, file) in &told {
+    for listener in database.listeners() {
+        for (path, file) in &infos {
             listener.ingested(family.table.name(), path, ingested.seq.0, file.as_ref());
         }
     }

@@ -50,7 +50,12 @@ fn compact(database: &Database, family: &Family, inputs: &[ExtentInfo]) -> Resul
 }
 
 /// Description of the finished compaction, as far as it can be seen from outside.
-fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Duration) -> CompactionJobInfo {
+fn job_info(
+    family: &Family,
+    inputs: &[ExtentInfo],
+    outputs: &[ExtentInfo],
+    took: Duration,
+) -> CompactionJobInfo {
     // Where an extent lies says little: a place that was freed on the way is taken again.
     let is_among = |extents: &[ExtentInfo], one: &ExtentSummary| {
         extents.iter().any(|extent| {
@@ -80,7 +85,7 @@ fn told(family: &Family, inputs: &[ExtentInfo], outputs: &[ExtentInfo], took: Du
         moved,
         took,
     };
-    let mut info = CompactionJobInfo { job_id: 1, ..merged.told() };
+    let mut info = CompactionJobInfo { job_id: 1, ..merged.job_info() };
     info.stats.is_manual_compaction = 1;
     info
 }
@@ -109,7 +114,7 @@ fn compact_files(
     }
     put(count, outputs.len());
     if let Some(info) = info {
-        *info = told(family, &inputs, &outputs, moment().saturating_sub(begun));
+        *info = job_info(family, &inputs, &outputs, moment().saturating_sub(begun));
     }
     Ok(())
 }

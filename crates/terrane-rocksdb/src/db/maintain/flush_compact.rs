@@ -54,7 +54,7 @@ impl Database {
 
     /// Marks the families that have something to flush, for listeners.
     fn mark_flush(&self, families: &[&Family]) {
-        if self.telling().is_empty() {
+        if self.listeners().is_empty() {
             return;
         }
         for table in self.db.shape().tables {

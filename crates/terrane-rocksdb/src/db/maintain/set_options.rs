@@ -58,7 +58,7 @@ fn not_changeable(name: &str) -> Failure {
     Failure::invalid(format_args!("Option not changeable: {name}"))
 }
 
-/// Sets what was set of a table to what it was.
+/// Restores the options that this call changed.
 fn take_back(
     database: &Database,
     family: &Family,
@@ -72,7 +72,7 @@ fn take_back(
     }
 }
 
-/// Changes what of the options has an effect while the table is open.
+/// Applies the options that can change while the table is open.
 fn change_family(database: &Database, family: &Family, pairs: &[(&str, &str)]) -> Result<()> {
     database.refuse_if_read_only()?;
     let _changing = database.lock_changes();

@@ -44,7 +44,7 @@ impl FamilyMetadata {
         let extents = table.extents()?;
         let levels = family.levels(deepest_of(&extents));
         for extent in extents {
-            let level = levels.told(extent.summary.level.into());
+            let level = levels.number_of(extent.summary.level.into());
             let is_wanted = options.level < 0 || options.level == level as i32;
             let is_within = options.is_within(&family.order, (&extent.smallest, &extent.largest));
             if level >= files.len() {

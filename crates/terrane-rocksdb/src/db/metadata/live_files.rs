@@ -43,7 +43,7 @@ impl LiveFile {
             family: family.into(),
             name: extent_name(summary.id).into(),
             directory: directory.into(),
-            level: levels.told(summary.level.into()) as i32,
+            level: levels.number_of(summary.level.into()) as i32,
             bytes: summary.bytes as usize,
             smallest: extent.smallest.as_slice().into(),
             largest: extent.largest.as_slice().into(),

@@ -1,5 +1,5 @@
-//! Properties, answered from the shape of the tree. How levels are numbered is said in [`crate::extents`];
-//! what RocksDB has in level 0 are the overflow runs.
+//! Properties, answered from the shape of the tree. [`crate::extents`] says how levels are numbered; the
+//! overflow runs are RocksDB's level 0.
 
 use std::ffi::c_char;
 use std::fmt::Write as _;
@@ -59,7 +59,7 @@ impl Database {
         })
     }
 
-    /// Whether work whose name has `word` in it is under way, as a number.
+    /// Number of running jobs of this kind.
     fn running(&self, kind: JobKind) -> u64 {
         self.db.progress().iter().filter(|progress| progress.work == kind).count() as u64
     }
@@ -130,7 +130,7 @@ fn in_memory(table: &TableShape) -> (u64, u64) {
 /// The first level that has extents; of an empty tree that which the first will have.
 fn base_level(table: &TableShape, levels: Levels) -> u64 {
     let first = table.levels.iter().position(|level| level.extents > 0).unwrap_or(0);
-    levels.told(first + 1) as u64
+    levels.number_of(first + 1) as u64
 }
 
 /// Extents of the level that callers see as `number`; none if there is no such level.
@@ -151,7 +151,7 @@ pub(crate) fn rows_of_levels(table: &TableShape, levels: Levels) -> Vec<(usize, 
         runs.entries += run.entries;
         runs.deletes += run.deletes;
     }
-    let count = LEVELS.max(levels.told(deepest_in(table)) + 1);
+    let count = LEVELS.max(levels.number_of(deepest_in(table)) + 1);
     let row = |number| match levels.meant(number) {
         Some(0) => runs.clone(),
         level => level.and_then(|level| table.levels.get(level - 1)).cloned().unwrap_or_default(),

@@ -42,7 +42,7 @@ pub(crate) struct Attached {
     /// Held while options are changed: read, given to the engine, kept and stored.
     changing: Mutex<()>,
     /// Set when the handle has its place in memory, by which listeners name the database.
-    telling: OnceLock<Vec<Arc<DatabaseListener>>>,
+    listeners: OnceLock<Vec<Arc<DatabaseListener>>>,
 }
 
 impl Attached {
@@ -81,8 +81,8 @@ impl Database {
     }
 
     /// The event listeners.
-    pub(crate) fn telling(&self) -> &[Arc<DatabaseListener>] {
-        self.attached.telling.get().map_or(&[], Vec::as_slice)
+    pub(crate) fn listeners(&self) -> &[Arc<DatabaseListener>] {
+        self.attached.listeners.get().map_or(&[], Vec::as_slice)
     }
 
     /// Calls listeners and counts statistics from now on: to be called when the handle has its place.
@@ -96,13 +96,13 @@ impl Database {
         if let Some(manager) = self.file_manager() {
             manager.add_user(self.place_number(), &self.db);
         }
-        let telling =
+        let listeners =
             options.listeners.iter().map(|listener| Arc::new(DatabaseListener::new(listener.clone(), self)));
-        let telling: Vec<Arc<DatabaseListener>> = telling.collect();
-        for listener in &telling {
+        let listeners: Vec<Arc<DatabaseListener>> = listeners.collect();
+        for listener in &listeners {
             self.db.add_listener(listener.clone())?;
         }
-        let _ = self.attached.telling.set(telling);
+        let _ = self.attached.listeners.set(listeners);
         Ok(())
     }
 
@@ -139,8 +139,8 @@ impl Database {
         Arc::as_ptr(&self.attached).addr()
     }
 
-    /// Has lines about the whole database go there.
-    pub(crate) fn tell_by(&self, logger: Arc<Logger>) {
+    /// Logs lines about the whole database there from now on.
+    pub(crate) fn log_to(&self, logger: Arc<Logger>) {
         let _ = self.attached.notices.logger.set(logger);
     }
 
@@ -200,7 +200,7 @@ impl Database {
 
     /// Waits until listeners were called for all events so far.
     pub(crate) fn wait_for_listeners(&self) -> Result<()> {
-        if !self.telling().is_empty() {
+        if !self.listeners().is_empty() {
             self.db.wait_for_listeners()?;
         }
         Ok(())

@@ -99,7 +99,7 @@ pub(crate) fn close(database: &Database) {
     // Listeners get the jobs that were cancelled before the close as such; if waiting fails, the close
     // reports them.
     let _ = database.wait_for_listeners();
-    database.telling().iter().for_each(|listener| listener.begin_close());
+    database.listeners().iter().for_each(|listener| listener.begin_close());
     // There is no way to report a failure.
     let _ = database.db.clone().close();
 }

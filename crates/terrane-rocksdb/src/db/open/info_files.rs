@@ -34,22 +34,23 @@ pub(crate) fn log_place(path: &Path, options: &Options) -> LogLocation {
 }
 
 impl Database {
-    /// Tells a logger that the database is open, or else the file LOG, and stores the options.
-    pub(crate) fn begin_telling(&self, options: &Options, path: &str) -> Result<()> {
+    /// Logs to the caller's logger, or else to the file LOG, that the database is open, and stores the
+    /// options.
+    pub(crate) fn begin_info(&self, options: &Options, path: &str) -> Result<()> {
         match &options.objects.logger {
             Some(logger) => {
                 self.db.add_listener(logger.clone())?;
                 logger.opened(path);
-                self.tell_families(logger);
-                self.tell_by(logger.clone());
+                self.log_families(logger);
+                self.log_to(logger.clone());
             }
             None => self.begin_log(options)?,
         }
         self.store_options()
     }
 
-    /// Tells a logger what each column family has.
-    fn tell_families(&self, logger: &Logger) {
+    /// Logs the extents and bytes of each column family.
+    fn log_families(&self, logger: &Logger) {
         for shape in self.db.shape().tables.iter().filter(|shape| !shape.name.starts_with("terrane:")) {
             let levels = shape.runs.iter().chain(&shape.levels);
             let (extents, bytes) =
@@ -60,15 +61,15 @@ impl Database {
 
     /// Returns true if no info files are written: a reader does not write, and a database in memory has no
     /// directory.
-    fn tells_nothing(&self) -> bool {
+    fn has_no_info_files(&self) -> bool {
         self.is_read_only || self.is_in_memory()
     }
 
     fn begin_log(&self, options: &Options) -> Result<()> {
-        if self.tells_nothing() {
+        if self.has_no_info_files() {
             return Ok(());
         }
-        // As in RocksDB: where no file can be made, there is none.
+        // As in RocksDB: if the file cannot be made, the database runs without it.
         let Ok(lines) = Lines::begin(log_place(self.db.path(), options)) else { return Ok(()) };
         let version = env!("CARGO_PKG_VERSION");
         lines.add_to_head(&format!("Terrane version: {version}, with the interface of RocksDB 11.9"));
@@ -81,14 +82,14 @@ impl Database {
         let logger = Logger::to_file(options.fields.info_log_level, lines);
         let logger = Arc::new(logger);
         self.db.add_listener(logger.clone())?;
-        self.tell_by(logger);
+        self.log_to(logger);
         Ok(())
     }
 
     /// Writes the options as they are now into another file OPTIONS, where they are not those of the newest
     /// one.
     pub(crate) fn store_options(&self) -> Result<()> {
-        if self.tells_nothing() {
+        if self.has_no_info_files() {
             return Ok(());
         }
         // Held until the file is there: of two changes at once the later one writes the newer file.

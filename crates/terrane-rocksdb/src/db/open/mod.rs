@@ -97,7 +97,7 @@ pub(crate) fn open(path: &str, options: &Options, wanted: &[Wanted<'_>], access:
     let opened = check_names(&db, wanted, create, access)
         .and_then(|()| open_families((db.clone(), attached), wanted, &slots, access));
     let opened = opened.and_then(|database| {
-        database.begin_telling(options, path)?;
+        database.begin_info(options, path)?;
         warnings(&all_options).iter().for_each(|line| database.warn(line));
         Ok(database)
     });

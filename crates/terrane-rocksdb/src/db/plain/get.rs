@@ -192,9 +192,9 @@ fn into_buffer_specially(
     Ok(fits)
 }
 
-/// Whether a key may be there: it is looked up, so the answer is certain, unless the look fails. What is
-/// certain counts as a value that was found, as in RocksDB: of a key that is not there an empty one, which
-/// callers free.
+/// Returns 1 if a key may be there. It is looked up, so the answer is certain, unless the look fails. As in
+/// RocksDB a certain answer counts as a value that was found: an empty one, which callers free, for an absent
+/// key.
 fn may_exist(
     family: Option<&Family>,
     options: Option<&ReadOptions>,

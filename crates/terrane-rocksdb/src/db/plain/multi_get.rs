@@ -48,8 +48,8 @@ thread_local! {
     static SPARE_VALUES: Cell<Values> = Cell::default();
 }
 
-/// What held more is given back: bytes of values, and values, whose places take bytes though the values have
-/// none.
+/// Larger memory is given back: so many bytes of values, or so many values, whose places take bytes even if
+/// the values are empty.
 const SPARE_BYTES_MAX: usize = 1 << 20;
 const SPARE_VALUES_MAX: usize = 4096;
 

@@ -20,8 +20,8 @@ thread_local! {
 /// A value that the caller holds until it destroys it.
 #[derive(Default)]
 pub(crate) struct Pinned {
-    /// The value, if it is of this handle alone. What is kept of a handle that waits to be given out again is
-    /// this memory.
+    /// The value, if it belongs to this handle alone. A handle that waits to be given out again keeps this
+    /// memory.
     pub(super) bytes: Vec<u8>,
     /// One of several that were read together.
     among: Option<(Arc<MultiGetValues>, usize)>,

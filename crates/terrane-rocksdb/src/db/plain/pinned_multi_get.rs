@@ -64,7 +64,7 @@ fn lend((place, len): OutText<'_>, bytes: Option<&[u8]>) {
 }
 
 #[inline]
-fn tell(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
+fn result_of(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
     // As a rule.
     if let Some(PinnedMultiGet::Together(MultiGetValues::Together(values))) = many
         && at < values.len()
@@ -74,11 +74,11 @@ fn tell(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: Out
         lend(error, None);
         return FOUND;
     }
-    tell_of_any(many, at, value, error)
+    result_of_any(many, at, value, error)
 }
 
 #[inline(never)]
-fn tell_of_any(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
+fn result_of_any(many: Option<&PinnedMultiGet>, at: usize, value: OutText<'_>, error: OutText<'_>) -> c_int {
     let Some(many) = many.filter(|many| at < many.count()) else {
         lend(value, None);
         lend(error, None);
@@ -120,7 +120,7 @@ export! {
         failure: Out<'_, *const c_char>,
         failure_len: Out<'_, usize>,
     ) -> c_int {
-        tell(many, at, (value, value_len), (failure, failure_len))
+        result_of(many, at, (value, value_len), (failure, failure_len))
     }
 
     fn rocksdb_pinnable_multi_get_destroy(many: Option<Box<PinnedMultiGet>>) {

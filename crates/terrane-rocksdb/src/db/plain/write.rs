@@ -34,7 +34,7 @@ impl Mode {
         })
     }
 
-    /// Whether it is on the device when it returns.
+    /// The durability of the write when it returns.
     pub(crate) fn sync(self) -> Durability {
         self.sync
     }
@@ -274,7 +274,7 @@ mod tests {
         assert!(write_failure(of_device()).text().starts_with("IO error: "));
         let dropped = || terrane::Error::new(Kind::NotFound, "table 3 was dropped");
         assert!(is_dropped(&dropped()));
-        let told = write_failure(dropped());
-        assert_eq!(told.text(), "Invalid argument: Invalid column family specified in write batch");
+        let failure = write_failure(dropped());
+        assert_eq!(failure.text(), "Invalid argument: Invalid column family specified in write batch");
     }
 }

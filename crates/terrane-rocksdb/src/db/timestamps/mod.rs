@@ -223,8 +223,8 @@ impl History {
         }
     }
 
-    /// Refuses a timestamp whose versions may be gone. Requires: what is read is pinned, so that what was not
-    /// refused stays.
+    /// Refuses a timestamp whose versions may be gone. Requires: a snapshot is pinned, so that the versions
+    /// of an admitted read stay.
     fn refuse_below_low(&self, timestamp: &[u8]) -> Result<()> {
         // A copy: the user's function is called with no lock held.
         let low = self.low();
@@ -315,11 +315,11 @@ impl Family {
         Ok(history)
     }
 
-    /// By which timestamp versions are read; none where there are none.
+    /// The timestamp by which versions are read; `None` for a column family without timestamps.
     ///
     /// # Errors
-    /// `Invalid argument` if the options say a timestamp and there are none, or the other way round;
-    /// `Not implemented` in strict mode for options of reads that have no effect.
+    /// `Invalid argument` if the options name a timestamp and the column family has none, or the other way
+    /// round; `Not implemented` in strict mode for options of reads that have no effect.
     #[inline]
     pub(crate) fn read_by<'a>(
         &'a self,

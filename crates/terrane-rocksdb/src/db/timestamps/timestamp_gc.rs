@@ -1,15 +1,15 @@
 //! Collection of old timestamps: removes versions that a newer one hides from every timestamp that can still
 //! be read.
 //!
-//! Of the versions of a key at or below the lowest timestamp only the newest counts. Those behind it go by
-//! two ways:
+//! Of the versions of a key at or below the lowest timestamp only the newest counts. Older ones are removed
+//! in two ways:
 //!
-//! * A compaction takes out a version if it has met a newer one of the key, at or below the lowest timestamp,
-//!   before it ([`Collapsing`]). It takes no delete out that is the newest: what it hides may lie elsewhere,
-//!   in memory or another level.
-//! * `compact_range` first deletes, by deletes of the engine, all that goes in its range, such deletes as
-//!   well ([`sweep`]). They have their place in the order of commits, so that snapshots see what they saw. A
-//!   delete that is the newest goes in a transaction that fails if a version of its key was written beside
+//! * A compaction removes a version if it has met a newer one of the key, at or below the lowest timestamp,
+//!   before it ([`Collapsing`]). Compaction never removes a newest delete, because versions that it hides may
+//!   be in memory or in another level.
+//! * `compact_range` first deletes, by deletes of the engine, all such versions in its range, newest deletes
+//!   included ([`sweep`]). They have their place in the order of commits, so that snapshots see what they
+//!   saw. A newest delete is removed in a transaction that fails if a version of its key was written beside
 //!   it; then it stays until the next time.
 //!
 //! Readers pin a snapshot before they check the lowest timestamp; a compaction reads the lowest timestamp
@@ -257,7 +257,7 @@ pub(crate) fn trim(database: &Database, family: &Family, timestamp: &[u8]) -> Re
 }
 
 impl Family {
-    /// The history, for what is about its lowest timestamp.
+    /// The history of timestamps, for calls about its lowest timestamp.
     pub(crate) fn collapsing_history(&self) -> Result<&Arc<History>> {
         let missing = || Failure::invalid("Timestamp is not enabled in this column family");
         self.history.as_ref().ok_or_else(missing)

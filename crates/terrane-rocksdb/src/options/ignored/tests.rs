@@ -88,7 +88,7 @@ fn an_option_of_a_call_is_found_by_its_own_place() {
 }
 
 #[test]
-fn read_options_keep_what_is_ignored_of_them() {
+fn read_options_keep_their_ignored_fields() {
     let mut options = ReadOptions::default();
     assert_eq!(options.kept_ignored(), 0);
     assert!(!options.is_special());

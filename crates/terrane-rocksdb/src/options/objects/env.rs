@@ -45,7 +45,7 @@ export! {
         error: ErrPtr<'_>,
     ) {
         match &environment.given()?.memory {
-            // There a directory is made with what is put into it.
+            // In memory a directory is made with its first file.
             Some(_) => Ok(()),
             None => files::create_directory(path.utf8()?.as_ref()),
         }

@@ -29,10 +29,10 @@ pub(crate) enum For {
 const CODEC_PART: &str = "compression_options_";
 const LAST_CODEC_PART: &str = "bottommost_compression_options_";
 
-fn value(name: &str, told: FieldValue, reader: For) -> String {
-    let is_flag =
-        matches!(told, FieldValue::Byte(_)) && !SMALL_NUMBERS.contains(&name) || names::FLAGS.contains(&name);
-    let number = match told {
+fn value(name: &str, field: FieldValue, reader: For) -> String {
+    let is_flag = matches!(field, FieldValue::Byte(_)) && !SMALL_NUMBERS.contains(&name)
+        || names::FLAGS.contains(&name);
+    let number = match field {
         FieldValue::Real(real) => return format!("{real:.6}"),
         FieldValue::Byte(byte) => i128::from(byte),
         FieldValue::Whole(number) => number,
@@ -44,18 +44,18 @@ fn value(name: &str, told: FieldValue, reader: For) -> String {
     }
 }
 
-fn told_name(name: &'static str) -> &'static str {
-    names::OTHER_NAMES.iter().find(|(field, _)| *field == name).map_or(name, |(_, told)| *told)
+fn written_name(name: &'static str) -> &'static str {
+    names::OTHER_NAMES.iter().find(|(field, _)| *field == name).map_or(name, |(_, written)| *written)
 }
 
 impl Options {
     fn rows(&self, reader: For, is_wanted: impl Fn(&str) -> bool) -> Vec<Row> {
-        let fields = self.fields.told().into_iter();
+        let fields = self.fields.values().into_iter();
         let wanted = fields.filter(|(name, _)| {
             let is_part = name.starts_with(CODEC_PART) || name.starts_with(LAST_CODEC_PART);
-            !is_part && !names::NOT_TOLD.contains(name) && is_wanted(name)
+            !is_part && !names::NOT_WRITTEN.contains(name) && is_wanted(name)
         });
-        wanted.map(|(name, told)| (told_name(name), value(name, told, reader))).collect()
+        wanted.map(|(name, field)| (written_name(name), value(name, field, reader))).collect()
     }
 
     /// The rows of the database.
@@ -84,9 +84,9 @@ impl Options {
     /// Parts of the options of a codec, as one value.
     fn codec_parts(&self, beginning: &str) -> String {
         let mut text = "{".to_owned();
-        for (name, told) in self.fields.told() {
+        for (name, field) in self.fields.values() {
             if let Some(part) = name.strip_prefix(beginning) {
-                let _ = write!(text, "{part}={};", value(part, told, For::File));
+                let _ = write!(text, "{part}={};", value(part, field, For::File));
             }
         }
         text.push('}');
@@ -126,11 +126,11 @@ impl Options {
 impl TableOptions {
     /// The rows of the table format.
     pub(crate) fn rows(&self, reader: For) -> Vec<Row> {
-        let row = |(name, told)| match (reader, told) {
+        let row = |(name, field)| match (reader, field) {
             (For::Log, FieldValue::Whole(number)) => (name, number.to_string()),
-            _ => (name, value(name, told, reader)),
+            _ => (name, value(name, field, reader)),
         };
-        let mut rows: Vec<Row> = self.fields.told().into_iter().map(row).collect();
+        let mut rows: Vec<Row> = self.fields.values().into_iter().map(row).collect();
         let policy = self.filter_bits.map(|bits| format!("bloomfilter:{bits}:false"));
         rows.push(("filter_policy", policy.unwrap_or_else(|| "nullptr".to_owned())));
         rows

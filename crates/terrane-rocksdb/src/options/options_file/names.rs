@@ -99,7 +99,7 @@ pub(crate) const OF_DATABASES: [&str; 94] = [
 ];
 
 /// Options for which RocksDB's present files have no name.
-pub(crate) const NOT_TOLD: [&str; 9] = [
+pub(crate) const NOT_WRITTEN: [&str; 9] = [
     "access_hint_on_compaction_start",
     "base_background_compactions",
     "hard_rate_limit",

@@ -1,4 +1,4 @@
-//! Reading a file OPTIONS: sections of rows. What is not as it must be is an error that names the line.
+//! Reads a file OPTIONS: sections of rows. A malformed row is an error that names the line.
 
 use crate::ffi::failure::{Failure, Result};
 use crate::options::database::Options;
@@ -140,7 +140,7 @@ impl Options {
     /// RocksDB.
     fn set_stored(&mut self, name: &str, value: &str) -> Result<()> {
         let field =
-            names::OTHER_NAMES.iter().find(|(_, told)| *told == name).map_or(name, |(field, _)| *field);
+            names::OTHER_NAMES.iter().find(|(_, written)| *written == name).map_or(name, |(field, _)| *field);
         match name {
             "compression_opts" => self.set_parts(crate::options::options_file::CODEC_PART, value),
             "bottommost_compression_opts" => {
@@ -148,7 +148,7 @@ impl Options {
             }
             "comparator" | "compaction_filter" | "compaction_filter_factory" => Ok(()),
             "merge_operator" | "prefix_extractor" => {
-                // What is no object of the library is the program's.
+                // A name that is no object of the library belongs to the program.
                 let _ = self.set_pair(name, value);
                 Ok(())
             }
@@ -221,6 +221,6 @@ mod tests {
             let failure = stored(&text, false).map(drop).expect_err(says);
             assert!(failure.text().contains(says), "{} in {}", says, failure.text());
         }
-        stored(&with("no_such_option=1"), true).expect("what is not known is left out");
+        stored(&with("no_such_option=1"), true).expect("an unknown option is left out");
     }
 }
