@@ -34,22 +34,22 @@ const SAVED_MAX: Duration = Duration::from_millis(50);
 /// A limit of bytes per second, shared by all jobs that write to one device.
 ///
 /// A token bucket stored as a time (the generic cell rate algorithm, ITU-T I.371, 1996): the bytes granted so
-/// far are paid up to `paid_until`; a caller that takes bytes moves it forward and sleeps until that time.
-/// Grants are in the order of the requests.
+/// far fit the rate up to `granted_until`; a caller that takes bytes moves it forward and sleeps until that
+/// time. Grants are in the order of the requests.
 #[derive(Debug)]
 pub struct RateLimiter {
     clock: Arc<dyn Clock>,
     /// 0: no limit.
     bytes_per_second: AtomicU64,
-    paid_until: Mutex<Duration>,
+    granted_until: Mutex<Duration>,
 }
 
 impl RateLimiter {
     /// A limiter; 0 bytes per second mean no limit.
     #[must_use]
     pub fn new(clock: Arc<dyn Clock>, bytes_per_second: u64) -> Self {
-        let paid_until = Mutex::new(clock.now());
-        RateLimiter { clock, bytes_per_second: AtomicU64::new(bytes_per_second), paid_until }
+        let granted_until = Mutex::new(clock.now());
+        RateLimiter { clock, bytes_per_second: AtomicU64::new(bytes_per_second), granted_until }
     }
 
     /// Sets the limit for later requests; 0 removes it.
@@ -57,7 +57,7 @@ impl RateLimiter {
         self.bytes_per_second.store(bytes_per_second, Ordering::Relaxed);
     }
 
-    /// The limit in bytes per second; 0 if there is none.
+    /// The limit in bytes per second; 0 means that there is no limit.
     #[must_use]
     pub fn rate(&self) -> u64 {
         self.bytes_per_second.load(Ordering::Relaxed)
@@ -71,11 +71,11 @@ impl RateLimiter {
         }
         let nanos = u128::from(bytes) * 1_000_000_000 / u128::from(rate);
         let cost = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let mut paid_until = self.paid_until.lock();
-        let (before, now) = (*paid_until, self.clock.now());
-        *paid_until = before.max(now.saturating_sub(SAVED_MAX)).saturating_add(cost);
-        debug_assert!(*paid_until >= before, "the time up to which bytes are paid only rises");
-        paid_until.saturating_sub(now)
+        let mut granted_until = self.granted_until.lock();
+        let (before, now) = (*granted_until, self.clock.now());
+        *granted_until = before.max(now.saturating_sub(SAVED_MAX)).saturating_add(cost);
+        debug_assert!(*granted_until >= before, "the time up to which bytes are granted only rises");
+        granted_until.saturating_sub(now)
     }
 }
 

@@ -319,7 +319,7 @@ pub struct JobResult {
 }
 
 impl JobResult {
-    /// Walks the result and asserts that each extent comes and goes once, and that what is re-linked does
+    /// Walks the result and asserts that each extent comes and goes once, and that a re-linked extent does
     /// both.
     ///
     /// # Panics

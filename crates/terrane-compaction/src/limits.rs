@@ -26,7 +26,7 @@ pub struct Limits {
     pub space_percent_max: u64,
     /// A part of a job in parts may end after this much output.
     pub part_bytes: u64,
-    /// No more extents join a job above this much input; one extent and what it overlaps always fit.
+    /// Above this much input no further extent joins a job; one extent and those that it overlaps always fit.
     pub job_bytes_max: u64,
     /// Most extents that a job may re-link.
     pub job_relinks_max: usize,

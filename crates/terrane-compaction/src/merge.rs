@@ -143,12 +143,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     /// Returns true if a step of a flush ends here: every begun extent of L1 is done, and either enough was
-    /// written, or memory has no more entries and the open output does not need a neighbour to fill an
+    /// written, or memory has no further entry and the open output does not need a neighbour to fill an
     /// extent.
     fn ends_step(&self, winner: usize) -> bool {
         let Some(Source::Memory(memory)) = self.sources.first() else { return false };
         if !self.sink.ranges.is_empty() {
-            // What is left of them must all be in the output.
+            // The rest of the range deletes must all be in the output.
             return false;
         }
         let open_bytes = self.sink.output.open_bytes();

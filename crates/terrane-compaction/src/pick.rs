@@ -3,7 +3,7 @@
 //! Steps of [`pick`]:
 //! 1. range deletes over much data move down, which frees more than it writes (`wide.rs`);
 //! 2. value tables with dead values, while they take more space than their limit (`values/collect.rs`);
-//! 3. score what is due: overflow runs against their trigger, levels against their targets;
+//! 3. score the due ones: overflow runs against their trigger, levels against their targets;
 //! 4. try the due levels by score, the upper one first if scores are equal;
 //! 5. levels above the largest, while the table takes more space than its limit (`space.rs`);
 //! 6. value tables with dead values, while they take nearly as much space as they may;

@@ -15,7 +15,7 @@ pub trait LevelView {
     /// Number of extents.
     fn len(&self) -> usize;
 
-    /// Returns true if there are none.
+    /// Returns true if there is no extent.
     fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -92,7 +92,7 @@ impl VersionFilter {
     /// Holds a version back as a delete although it would stay. Requires: it was decided last, and no deeper
     /// level may hold the key.
     pub fn hold(&mut self, delete: SeqKind) {
-        debug_assert!(delete.is_delete(), "what is held back must be of no use alone");
+        debug_assert!(delete.is_delete(), "only a delete may be held back");
         self.held.push(delete);
     }
 

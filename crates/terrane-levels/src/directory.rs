@@ -52,7 +52,7 @@ pub const DATA: &str = "data";
 /// Number of the manifest file that a creation makes.
 const FIRST_FILE: u32 = 1;
 
-/// What a directory contains.
+/// The content of a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Contents {
     /// It does not exist.

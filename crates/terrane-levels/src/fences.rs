@@ -14,7 +14,7 @@ use terrane_base::{Collation, verify};
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Fences {
-    /// What every fence starts with.
+    /// The bytes that every fence starts with.
     prefix: Box<[u8]>,
     /// Bytes of each fence after the prefix, big-endian, padded with zeros: never descending.
     heads: Vec<u64>,

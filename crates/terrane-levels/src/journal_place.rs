@@ -33,9 +33,8 @@ pub fn read(disk: &dyn Disk, dir: &Path) -> Result<Option<JournalMark>> {
 }
 
 /// Checks that the directory has a journal of such a database, or nothing.
-///
 /// # Errors
-/// `Invalid`, naming what is there, if it is a database of its own or has files of another program; `Io`.
+/// `Invalid`, naming the files found, if it is a database of its own or has files of another program; `Io`.
 pub fn check(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
     let is_ours = names.iter().any(|name| name == REMOTE);

@@ -22,7 +22,7 @@ use crate::chunk::{HasMeta, Totals};
 /// Most value tables in a chunk: a change copies this many.
 const CHUNK_LEN_MAX: usize = 128;
 
-/// A value table, and what is live of it.
+/// A value table, and its live entries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ValueTable<E> {
     /// That of its extent; beside the counts, because every read of a separated value searches for it.

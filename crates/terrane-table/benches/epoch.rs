@@ -18,8 +18,8 @@ use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use terrane_base::Rng;
 use terrane_table::swip::{self, Guard, Swip};
 
-/// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. What is
-/// retired in epoch `e` is dropped when every thread reads in `e + 1` or later, or not at all.
+/// Epochs of our own: a slot of a cache line for each thread, which says in which epoch it reads. An object
+/// that is retired in epoch `e` is dropped when every thread reads in `e + 1` or later, or not at all.
 mod own {
     use super::*;
 

@@ -53,8 +53,8 @@ pub struct ExtentCursor {
     block: Option<ObjectRef>,
     block_index: usize,
     position: BlockCursor,
-    /// Offset in the block at which the memory of the next one is prefetched; `usize::MAX`: no more
-    /// prefetches.
+    /// Offset in the block at which the memory of the next one is prefetched; `usize::MAX`: no further
+    /// prefetch.
     warm_at: usize,
     /// Number of the block in which the prepared seek begins.
     prepared: Option<usize>,

@@ -51,7 +51,7 @@ pub struct Extent {
     pub(crate) filter: SwipSlot,
     /// From `meta`.
     seq_min: SeqNo,
-    /// Bytes of the filter; 0 if there is none.
+    /// Bytes of the filter; 0 without a filter.
     filter_len: u32,
     /// True if the extent has range deletes.
     is_ranged: bool,
@@ -140,7 +140,7 @@ impl Extent {
         Some(object.ranges())
     }
 
-    /// The range deletes; none if there are none. Loads them through the cache.
+    /// The range deletes; `None` if the extent has no range delete. Loads them through the cache.
     ///
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
@@ -152,7 +152,7 @@ impl Extent {
         Ok(loader.ranges()?.map(RangeDeletes))
     }
 
-    /// The range deletes, read without the cache; none if there are none.
+    /// The range deletes, read without the cache; `None` if the extent has no range delete.
     ///
     /// # Errors
     /// As [`Extent::range_deletes`].

@@ -24,7 +24,7 @@ pub trait ExtentList: Send + Sync + Debug {
     /// The extent at `index`. Requires: `index < len()`.
     fn extent(&self, index: usize) -> &Arc<Extent>;
 
-    /// The first extent whose largest key is at or after `key`; `len()` if there is none.
+    /// The first extent whose largest key is at or after `key`; `len()` if all end before it.
     fn find(&self, key: &[u8]) -> usize;
 
     /// Returns true if there is no extent.
@@ -231,7 +231,7 @@ impl LevelCursor {
         Ok(())
     }
 
-    /// Goes to the next extent; false if there is none.
+    /// Goes to the next extent; returns false behind the last one.
     fn cross_once(&mut self, backward: bool) -> Result<bool> {
         let next = if backward { self.extent_index.checked_sub(1) } else { Some(self.extent_index + 1) };
         let index = match next {

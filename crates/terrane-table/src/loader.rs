@@ -363,7 +363,7 @@ pub(crate) fn check_range(meta: &ExtentMeta, store: &dyn Store, offset: u32, len
     Err(placed(meta, store, offset, error))
 }
 
-/// Reads a range of an extent, after checking that it can exist: its length is what is allocated.
+/// Reads a range of an extent, after checking that it can exist, because memory of that length is allocated.
 pub(crate) fn read(meta: &ExtentMeta, store: &dyn Store, offset: u32, len: u32) -> Result<Vec<u8>> {
     check_range(meta, store, offset, len)?;
     let mut bytes = vec![0; len as usize];

@@ -11,7 +11,7 @@
 //! is placed again, so its upkeep is bounded by its length.
 //!
 //! Invariants while placed at entry E of source w:
-//! 1. forward, every other source is at its first entry at or after E (at its end if there is none); if steps
+//! 1. forward, every other source is at its first entry at or after E, or at its end; if steps
 //!    may skip older versions, it may be at a later entry behind versions of the previous key. Backward, it
 //!    is at its last entry at or before E.
 //! 2. of sources with the same key and number the highest index, the oldest place, wins in both directions,

@@ -47,8 +47,8 @@ struct Open {
     cursor: ExtentCursor,
     /// It came from the value table before it in its group, and has not been placed since.
     is_crossing: bool,
-    /// It was told in which value table its group goes on.
-    is_told: bool,
+    /// True if its cursor has the value table in which its group goes on.
+    is_following: bool,
     /// Where the value of the last placement lies in the block, if it was taken at its position. Otherwise
     /// the cursor is at it.
     value: Option<Range<usize>>,
@@ -211,8 +211,8 @@ impl ValueCursors {
             return Ok(Placed::Waits);
         }
         open.is_crossing = false;
-        if !open.is_told && open.cursor.is_reading_ahead() {
-            open.is_told = true;
+        if !open.is_following && open.cursor.is_reading_ahead() {
+            open.is_following = true;
             open.cursor.follow(following(open.cursor.extent(), pointer.table, backward, find));
         }
         assert!(open.value.is_none() || open.cursor.block_number().is_some(), "a value lies in a block");
@@ -273,13 +273,13 @@ impl ValueCursors {
             Some(at) => {
                 let open = &mut self.open[at];
                 open.cursor.cross_to(extent.clone());
-                (open.is_crossing, open.is_told, open.value) = (passed.is_some(), false, None);
+                (open.is_crossing, open.is_following, open.value) = (passed.is_some(), false, None);
                 self.uses[at].table = table;
                 at
             }
             None => {
                 let cursor = ExtentCursor::new(extent.clone(), self.cache.clone(), self.options);
-                self.open.push(Open { cursor, is_crossing: false, is_told: false, value: None });
+                self.open.push(Open { cursor, is_crossing: false, is_following: false, value: None });
                 self.uses.push(Use { table, last: 0 });
                 self.open.len() - 1
             }

@@ -1,6 +1,6 @@
 //! Allocations of reads past the cache. A program of its own beside the `suite`, as the allocator is the
 //! process's.
-#![allow(unsafe_code, reason = "counts what is allocated")]
+#![allow(unsafe_code, reason = "counts allocations")]
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 #[path = "suite/support/mod.rs"]
@@ -15,7 +15,7 @@ use terrane_base::options::Compression;
 use terrane_base::{Cursor, SeqNo};
 use terrane_table::{Cache, CursorOptions, ExtentCursor, ExtentScanner, WriterSettings};
 
-/// Shorter allocations are none of a block.
+/// A shorter allocation is not a block.
 const SHORT_BYTES: usize = 4 << 10;
 
 /// The system's allocator, and how many long pieces this thread asked it for.

@@ -1,7 +1,7 @@
 //! The protocol of a swip (load, publish, clear, retire) under explored schedules.
 //!
 //! `crossbeam_epoch` is not known to the explorer, so the reclaimer here is a model with the weakest promise
-//! that `Guard` allows: what is retired is dropped at the very moment when the last guard that was alive at
+//! that `Guard` allows: a retired object is dropped at the very moment when the last guard that was alive at
 //! its retirement goes. Any use after that is seen, because a dropped object says so.
 //!
 //! Run with `cargo test -p terrane-table --features shuttle --test shuttle`.
@@ -164,7 +164,7 @@ fn publish(swip: &Swip<Object>, registry: &Registry) {
     }
 }
 
-/// Puts a copy in the place of what is there, as a move in memory does.
+/// Puts a copy in the place of the published object, as a move in memory does.
 fn replace(swip: &Swip<Object>, reclaimer: &Arc<Reclaimer>, registry: &Registry) {
     for _ in 0..2 {
         let guard = reclaimer.enter();

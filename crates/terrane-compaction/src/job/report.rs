@@ -124,7 +124,7 @@ struct Said {
 impl Said {
     fn read(fields: &mut Fields<'_>, spec: &JobSpec) -> Result<Said> {
         let mut said = Said { stays: Vec::new(), added: Vec::new() };
-        // Each input is taken once, so what is read takes no more memory than the inputs and the bytes.
+        // Each input is taken once, so the decoded report takes no more memory than the inputs and the bytes.
         // Lists grow as they are read, never by the count that the bytes claim.
         let mut target: HashMap<ExtentId, &ExtentMeta> = by_id(of_target(spec));
         let others = spec.inputs.iter().filter(|input| input.place != spec.target);

@@ -6,7 +6,7 @@
 //!   else with each other. If the operator fails all of them stay unchanged.
 //! * A single delete is dropped together with the put that follows it in the same stripe. Without such a put
 //!   it stays, unless nothing is deeper. It also stays below a newer put, because a newer single delete may
-//!   remove that put, and then the older one must hide what is deeper.
+//!   remove that put, and then the older one must hide the deeper versions.
 //!
 //! # Records in two places
 //! While a flush continues range by range, memory still has entries that level 1 has already; after a crash

@@ -126,8 +126,8 @@ impl<'a> Output<'a> {
         if self.writer.is_empty() { 0 } else { self.writer.estimated_bytes() }
     }
 
-    /// True if what is counted fits what there is: range deletes are taken in their order, grandparents are
-    /// passed once, an extent takes a slot, and what is re-linked was added.
+    /// True if the counts fit: range deletes are taken in their order, grandparents are passed once, an
+    /// extent takes a slot, and re-linked extents were added.
     fn is_sound(&self) -> bool {
         self.next_range <= self.ranges.len()
             && self.grandparent <= self.spec.grandparents.len()

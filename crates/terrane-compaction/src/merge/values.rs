@@ -9,8 +9,8 @@
 //! 3. Any other pointer stays as it is.
 //!
 //! Entries come in key order, so the values of one job lie in two sorted groups, of value tables that do not
-//! overlap: those that moved apart from those that are new. What has lived long enough to move will live
-//! longer than most of what is new; among new values it would have to move again when these are dead.
+//! overlap: those that moved apart from those that are new. A value that has lived long enough to move will
+//! live longer than most new ones; among new values it would have to move again when these are dead.
 //!
 //! Invariants: a value table is written and durable before an extent that points into it is returned; the
 //! value of an entry lies under its key and number.
@@ -156,7 +156,7 @@ impl<'a> Values<'a> {
         fetched: Option<()>,
         work: &mut Work,
     ) -> Result<Entry<'e>> {
-        assert!(len <= entry.value.len(), "the value is the end of what is stored");
+        assert!(len <= entry.value.len(), "the value is the end of the stored bytes");
         let (prefix, inline) = entry.value.split_at(entry.value.len() - len);
         let fetched = fetched.map(|()| std::mem::take(&mut self.value));
         let value = fetched.as_deref().unwrap_or(inline);

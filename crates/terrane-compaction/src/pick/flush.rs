@@ -23,7 +23,7 @@ use crate::shape::{TableShape, overlapping_range};
 /// larger steps hold a range of L1 for longer and make pacing coarser.
 pub const STEP_BYTES: u64 = 12 * SLOT_BYTES as u64;
 
-/// A step of a flush, or why there is none now.
+/// A step of a flush, or the reason why there is no step now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FlushPlan {
     /// Run this over the generation's entries within its range.

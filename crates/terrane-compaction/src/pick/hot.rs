@@ -58,7 +58,7 @@ impl Picker<'_> {
         window
     }
 
-    /// Bytes of a level from an extent on, up to the first hotter one; no limit if there is none.
+    /// Bytes of a level from an extent on, up to the first hotter one; no limit without a hotter one.
     pub(super) fn bytes_as_cold(&self, number: u8, start: usize) -> u64 {
         let level = self.shape.level(number);
         let Some(heats) = self.heats(number) else { return u64::MAX };

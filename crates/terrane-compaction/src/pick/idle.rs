@@ -37,7 +37,7 @@ impl<'a> Picker<'a> {
     }
 
     /// Moves extents of the deepest level up, if the tree is deeper than necessary. The extents that they
-    /// overlap above are newer and stay above what is left below, so the order of versions holds.
+    /// overlap above are newer and stay above the rest below, so the order of versions holds.
     pub(super) fn rising_job(&self, kind: JobKind) -> Option<JobSpec> {
         let deepest = self.shape.deepest();
         if deepest <= self.targets.depth {

@@ -32,7 +32,7 @@ pub struct MemoryTier {
 /// A step towards fewer sorted runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fewer {
-    /// Flush what is in memory.
+    /// Flush the memory.
     Flush,
     /// Run this job.
     Merge(Box<JobSpec>),

@@ -170,7 +170,7 @@ impl<'a> Picker<'a> {
     }
 }
 
-/// Returns true if there are no more than [`RUNS_MAX`] overflow runs among slices.
+/// Returns true if there are at most [`RUNS_MAX`] overflow runs among slices.
 fn is_narrow(slices: &[Slice<'_>]) -> bool {
     let is_run = |slice: &&Slice<'_>| matches!(slice.place, Place::Run(_)) && !slice.range.is_empty();
     slices.iter().filter(is_run).count() <= RUNS_MAX

@@ -2,11 +2,11 @@
 //!
 //! A level has each key once. So at least the largest level is live, without its deletes and without as many
 //! entries as the levels above it delete; everything else may be hidden. This estimate needs sums only, and
-//! it never underestimates what is hidden: keys that no other level has count as if one had. If the whole is
-//! too large relative to that, everything moves towards the last level: overflow runs first, then the largest
-//! level above the last. Each such job moves bytes down and never up, except if the tree is deeper than
-//! necessary: then the last level moves up, as it would later anyway, and nothing moves down meanwhile. In
-//! the end only deletes are left with nothing below them, which are dropped in place.
+//! it never underestimates the hidden entries: keys that no other level has count as if one had. If the whole
+//! is too large relative to that, everything moves towards the last level: overflow runs first, then the
+//! largest level above the last. Each such job moves bytes down and never up, except if the tree is deeper
+//! than necessary: then the last level moves up, as it would later anyway, and nothing moves down meanwhile.
+//! In the end only deletes are left with nothing below them, which are dropped in place.
 
 use super::Picker;
 use crate::job::{JobKind, JobSpec};
@@ -23,7 +23,7 @@ pub fn space_permille(shape: &TableShape<'_>) -> u64 {
     permille(stored_and_live(shape))
 }
 
-/// As [`space_permille`], value tables and what is live of them included.
+/// As [`space_permille`], value tables and their live values included.
 #[must_use]
 pub fn whole_space_permille(shape: &TableShape<'_>) -> u64 {
     let (stored, live) = stored_and_live(shape);

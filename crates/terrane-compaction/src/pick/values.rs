@@ -4,7 +4,7 @@
 //! 1. to give the space of dead values back, if the job is done before the value tables take too much
 //!    (`values/collect.rs`);
 //! 2. if their keys come to one of the last two levels and were written for an upper one, from level 2 on
-//!    (*lazy merge*; `Limits::lazy_values`), or with every level otherwise: values move no more often;
+//!    (*lazy merge*; `Limits::lazy_values`), or with every level otherwise: values never move more often;
 //! 3. if too many value tables overlap where the job is (*scan-optimised merge*;
 //!    `Limits::scan_optimised_values`), found by a sweep over the ends of their ranges;
 //! 4. in a range of keys where scans have met too many value tables (*scan-triggered merge*;

@@ -92,7 +92,7 @@ fn a_range_delete_without_gaps_is_cut_and_stays_whole() {
 }
 
 #[test]
-fn a_snapshot_that_sees_what_is_deleted_keeps_it() {
+fn a_snapshot_that_sees_deleted_rows_keeps_them() {
     let mut world = world();
     world.snapshots = vec![SeqNo(900_000)];
     world.puts_off = true;

@@ -63,7 +63,7 @@ fn read(rows: &[Row], seq: SeqNo, now: Moment) -> Option<Vec<u8>> {
     chain.fold(Some(&*built_in("append").unwrap()), b"key", &mut value).unwrap().then_some(value)
 }
 
-/// Merges rows of one or two places, newer first; returns what is left. `below_seq_max`: something deeper may
+/// Merges rows of one or two places, newer first; returns the output. `below_seq_max`: a deeper level may
 /// hold the key.
 fn merge(places: &[Vec<Row>], snapshots: &[SeqNo], below_seq_max: Option<SeqNo>) -> Vec<Row> {
     merge_under(&control(), places, snapshots, below_seq_max)

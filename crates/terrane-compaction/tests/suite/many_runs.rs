@@ -67,7 +67,7 @@ fn requested_compactions_take_at_most_runs_max_at_once() {
         request.advance(&spec);
         world.check_content();
     }
-    assert_eq!(sizes, [RUNS_MAX, RUNS_MAX, RUNS as usize - 2 * RUNS_MAX], "no more jobs than it takes");
+    assert_eq!(sizes, [RUNS_MAX, RUNS_MAX, RUNS as usize - 2 * RUNS_MAX], "as few jobs as it takes");
     assert!(world.metasnapshot.runs.is_empty());
 }
 

@@ -1,4 +1,4 @@
-//! Single merges: what is reused, what is dropped, how output is cut, how flushes step.
+//! Single merges: reused extents, dropped entries, cuts of the output, steps of flushes.
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
 use crate::support;

@@ -105,19 +105,19 @@ fn origins_of_inputs_take_no_read_of_their_own() {
     }
     let [(first, ..), (second, result, _)] = &with;
     let [first, second] = [first, second].map(|metas| metas.iter().map(mark_of).collect::<Vec<_>>());
-    let mut told = [0, 0];
+    let mut marks = [0, 0];
     for meta in &result.added {
         let replaced = table.origin(meta).expect("it says where it comes from").replaced;
         let (own, inherited) = replaced.split_first().expect("it took the place of others");
         assert!(own.marks.iter().all(|mark| second.contains(mark)), "inputs of the job");
         let inherited: Vec<_> = inherited.iter().flat_map(|replaced| &replaced.marks).collect();
         assert!(inherited.iter().all(|mark| first.contains(mark)), "inputs of the job before");
-        told = [told[0] + own.marks.len(), told[1] + inherited.len()];
+        marks = [marks[0] + own.marks.len(), marks[1] + inherited.len()];
     }
-    assert!(told[0] >= second.len() && told[1] > 0, "{told:?}");
+    assert!(marks[0] >= second.len() && marks[1] > 0, "{marks:?}");
 }
 
-/// What cannot be read behind the index block matters to repair alone: the job reads the index block alone.
+/// Unreadable bytes behind the index block matter to repair alone: the job reads the index block alone.
 #[test]
 fn an_end_that_cannot_be_read_ends_no_job() {
     let mut table = Counted::new(true);
@@ -157,11 +157,12 @@ fn origins_of_a_hidden_input_are_passed_on() {
     let is_hidden =
         |meta: &&ExtentMeta| *meta.smallest >= *start.as_bytes() && *meta.largest < *end.as_bytes();
     let hidden = second.iter().find(is_hidden).expect("the range hides a whole extent");
-    let told: Vec<_> = result.added.iter().flat_map(|meta| table.origin(meta).unwrap().replaced).collect();
+    let replaced_of: Vec<_> =
+        result.added.iter().flat_map(|meta| table.origin(meta).unwrap().replaced).collect();
     let within = |replaced: &&terrane_format::extent::Replaced| {
         *replaced.from <= *hidden.largest && (replaced.to.is_empty() || *replaced.to > *hidden.smallest)
     };
-    let marks: Vec<_> = told.iter().filter(within).flat_map(|replaced| &replaced.marks).collect();
+    let marks: Vec<_> = replaced_of.iter().filter(within).flat_map(|replaced| &replaced.marks).collect();
     assert!(marks.contains(&&mark_of(hidden)), "the hidden extent itself");
     assert!(marks.iter().any(|mark| first.contains(mark)), "and what it had replaced: {marks:?}");
 }

@@ -223,7 +223,7 @@ impl MergeOperator for Own {
 }
 
 #[test]
-fn a_job_that_needs_what_is_only_here_stays() {
+fn a_job_that_needs_local_functions_stays() {
     let (_, spec) = world();
     let plain = World::control;
     let of = |spec: &JobSpec, control: &JobControl| JobRequest::of(spec, control).expect_err("stays");

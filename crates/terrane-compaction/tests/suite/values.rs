@@ -68,7 +68,7 @@ fn overwrite(world: &mut World, runs: u64, mut draw: impl FnMut(&mut Rng) -> u64
             let above = bytes_above(world);
             assert!(above <= slack, "round {round}: {above} bytes above after a job {}", spec.kind);
         }
-        assert_eq!(bytes_above(world), 0, "round {round}: what is left when nothing is due");
+        assert_eq!(bytes_above(world), 0, "round {round}: nothing is due, so nothing is above the limit");
     }
     world.check_content();
     written as f64 / put as f64
@@ -166,7 +166,7 @@ fn tables_of(world: &World, from: u64, to: u64) -> BTreeSet<ValueTableId> {
 }
 
 #[test]
-fn only_the_ranges_that_scans_marked_are_written_anew() {
+fn only_the_ranges_that_scans_marked_are_rewritten() {
     let mut world = world();
     world.limits.value_groups_max = 4;
     let mut seq = 0;

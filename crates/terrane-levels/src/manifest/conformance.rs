@@ -27,11 +27,11 @@ use terrane_format::manifest::{Edit, EditOp, Place};
 use super::{Manifest, ManifestSettings};
 use crate::state::State;
 
-/// A manifest and its state, or why there is none.
+/// A manifest and its state, or the error of its opening.
 pub type Opened = Result<(Manifest, State)>;
 
 /// Runs every check. `make` creates an empty place and returns a function that opens the manifest there with
-/// settings, and makes one if there is none: once, and again after the manifest was dropped.
+/// settings, and makes one in an empty place: once, and again after the manifest was dropped.
 ///
 /// # Panics
 /// If the manifest breaks a promise.

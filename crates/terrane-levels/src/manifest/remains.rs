@@ -3,11 +3,11 @@
 //! 1. The file header gives the seed of all checksums; if the header is damaged, the checksum that it ends
 //!    with may still be right, and is the seed.
 //! 2. From record to record; where a record is damaged, the search goes on at the next valid record header.
-//! 3. Each operation is applied by itself. One that contradicts what is known is passed over: what it builds
-//!    on was in a record that is lost.
+//! 3. Each operation is applied by itself. One that contradicts the known state is passed over: the operation
+//!    that it builds on was in a record that is lost.
 //!
-//! Extents are noted and not applied: after a lost record the levels are not known. Repair
-//! finds them by their footers, and asks here what is known of each.
+//! Extents are noted and not applied: after a lost record the levels are not known. Repair finds them by
+//! their footers, and asks here for the last operation of each.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -39,12 +39,12 @@ pub struct Remains {
     pub extents: BTreeMap<ExtentId, LastKnown>,
 }
 
-/// What the last operation that names a place did there.
+/// The last operation that names a place.
 #[derive(Clone, Debug)]
 pub enum LastKnown {
     /// It added this extent to the table.
     Added(TableId, Arc<ExtentMeta>),
-    /// It removed the extent that an operation before it had added: what lies there is out of date.
+    /// It removed the extent that an operation before it had added: the bytes there are out of date.
     Removed(Arc<ExtentMeta>),
 }
 
@@ -152,7 +152,7 @@ impl Remains {
         for op in removals.into_iter().chain(others) {
             match op {
                 EditOp::RemoveExtent { id, .. } => {
-                    // What is not known to have been added may have been added by a record that is lost, and
+                    // An extent without a known addition may have been added by a record that is lost, and
                     // again behind it.
                     if let Some(LastKnown::Added(_, meta)) = self.extents.remove(&id) {
                         self.extents.insert(id, LastKnown::Removed(meta));

@@ -2,7 +2,7 @@
 //!
 //! A manifest that is damaged within has two readings. The first one ends at the damage: a state that was
 //! valid once. The second one, [`Remains`], goes on behind the damage, record by record, as long as checksums
-//! hold: no state that ever was, but what is known of tables, segments and extents all the same.
+//! hold: it is not a state that ever was, but it has the known tables, segments and extents.
 
 use std::path::Path;
 

@@ -92,7 +92,7 @@ impl Writer {
         let mut link = self.link;
         link.append(RecordTag::Mark, &[], &mut bytes);
         debug_assert!(link.number == self.link.number, "the next edit takes the place of the mark");
-        // A mark only improves what is known after a crash. If it cannot be written, the next append finds
+        // A mark only helps to judge the end after a crash. If it cannot be written, the next append finds
         // the same error and reports it.
         let _ = self.file.write_at(self.end, &bytes);
     }

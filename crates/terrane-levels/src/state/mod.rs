@@ -211,10 +211,10 @@ impl State {
         state
     }
 
-    /// Checks every invariant, recomputing what edits maintain.
+    /// Checks every invariant, and computes again all that edits maintain.
     ///
     /// # Errors
-    /// `Invalid`, naming what is broken.
+    /// `Invalid`, naming the broken invariant.
     pub fn check(&self) -> Result<()> {
         let mut slots = Slots::default();
         for table in self.tables.values() {

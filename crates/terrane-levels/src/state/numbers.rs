@@ -14,7 +14,7 @@ pub(super) const FILE_NUMBERS: u32 = 1 << 31;
 const NUMBERS: u64 = 1 << 62;
 
 impl State {
-    /// The numbers that no edit lowers: what is free next, what is durable and flushed, and the epoch.
+    /// The numbers that no edit lowers: the next free ones, the durable and flushed ones, and the epoch.
     pub(super) fn rising(&self) -> [u64; 7] {
         let NextIds { table, segment, segment_file, run } = self.next;
         let seqs = [self.durable.0, self.flushed_all.0];

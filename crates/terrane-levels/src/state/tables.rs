@@ -43,7 +43,7 @@ impl Tables {
         self.0.size()
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no table.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

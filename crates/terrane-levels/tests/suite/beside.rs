@@ -39,7 +39,7 @@ fn a_manifest_of_another_program_stays() {
 }
 
 #[test]
-fn a_database_that_lost_its_current_is_none_of_them() {
+fn a_database_that_lost_its_current_file_is_damaged() {
     let disk = MemDisk::new();
     disk.create_dir(&dir().join("journal")).unwrap();
     write_file(&disk, &dir().join("journal/000001.seg"), b"x");

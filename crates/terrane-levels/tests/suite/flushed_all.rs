@@ -49,7 +49,7 @@ fn example(disk: &MemDisk) -> Manifest {
     manifest
 }
 
-/// What counts for a table is the higher one of its own number and that of all; both only rise.
+/// The higher one of a table's own number and that of all counts; both only rise.
 #[test]
 fn a_table_has_the_higher_number() {
     let disk = MemDisk::new();

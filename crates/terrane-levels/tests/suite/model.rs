@@ -187,7 +187,7 @@ fn chunks_stay_filled_while_extents_go() {
 }
 
 #[test]
-fn removals_must_name_what_is_there() {
+fn removals_must_name_present_extents() {
     let level = level_of(300);
     let here = level.get(5).clone();
     let other = numbered(999, 50, 59);
@@ -228,7 +228,7 @@ mod metasnapshot {
 
     type Places = BTreeMap<Place, Model>;
 
-    /// What the changes should lead to, or `None` if they break an invariant.
+    /// The expected places after the changes, or `None` if they break an invariant.
     fn expect(places: &Places, changes: &[Change<Extents>]) -> Option<Places> {
         let mut next = places.clone();
         for change in changes {
@@ -369,7 +369,8 @@ fn odd() -> Collation {
     orders.collation("odd")
 }
 
-/// What such a comparator puts where cannot be foretold: it is refused, or it is all there.
+/// The order of extents under such a comparator cannot be predicted: the change is refused, or all of them
+/// are there.
 #[test]
 fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
     let odd = odd();

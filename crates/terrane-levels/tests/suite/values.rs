@@ -69,7 +69,7 @@ fn a_value_table_leaves_with_the_last_entry_that_points_into_it() {
     let (none, emptied) = half.apply_listing(vec![Change::remove(LEVEL, &c)]).unwrap();
     assert_eq!(emptied, [values(9)]);
     assert!(none.is_empty() && live(&none).is_empty());
-    // What is hidden takes its value tables along, and leaves the metasnapshot as it is.
+    // A hidden extent takes its value tables along, and leaves the metasnapshot as it is.
     assert_eq!(live(&both.without(|_, _| vec![0])), [(7, 1), (9, 400)]);
     assert_eq!(live(&both.without(|_, _| vec![0, 1])), []);
     assert_eq!(live(&both), [(7, 3), (9, 400)]);

@@ -77,7 +77,7 @@ fn a_metasnapshot_drops_empty_runs_deepest_levels_and_slots() {
     let left: Vec<Place> = seen.places().map(|(place, _)| place).collect();
     assert_eq!(left, [Place::Run(1), Place::Level(1)]);
     assert_eq!(snapshot.totals().extents, 5, "the metasnapshot stays as it is");
-    // The slots of what is hidden are free, the others are not.
+    // The slots of hidden extents are free, the others are not.
     assert!(seen.apply(vec![add(Place::Level(2), &all[1])]).is_ok());
     assert!(seen.apply(vec![add(Place::Level(2), &all[0])]).is_err());
     assert_eq!(snapshot.without(|_, _| Vec::new()), snapshot);

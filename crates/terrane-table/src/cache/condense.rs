@@ -1,8 +1,8 @@
 //! Frees chunks of the arena: moves the remaining objects of the sparsest chunks into gaps of the others.
 //!
-//! Steps: 1. a chunk is selected and accepts no more objects; 2. each published object in it is copied, and
-//! the copy replaces it in its swip and in the accounting; 3. the old objects are retired: readers that see
-//! them finish, and after the last one the chunk is empty and is unmapped.
+//! Steps: 1. a chunk is selected and accepts no further objects; 2. each published object in it is copied,
+//! and the copy replaces it in its swip and in the accounting; 3. the old objects are retired: readers that
+//! see them finish, and after the last one the chunk is empty and is unmapped.
 //!
 //! An object that a cursor or a running read holds beyond an epoch stays until it is released.
 

@@ -192,7 +192,7 @@ unsafe fn free(object: NonNull<Object>) {
         let object = &mut *object.as_ptr();
         (object.charge.take(), object.home)
     };
-    // SAFETY: the object was written when it was made; what is dropped is not used again.
+    // SAFETY: the object was written when it was made; a dropped object is not used again.
     unsafe { ptr::drop_in_place(object.as_ptr()) };
     match home {
         Home::Arena => {}
@@ -226,7 +226,7 @@ const _: () = assert!(size_of::<BufferParts>() <= LINE_BYTES);
 
 /// Room for an object of `bytes` in one of the process's buffers. An allocation for each would leave a piece
 /// in the allocator that the next one does not fit: until version 2.38 glibc looks for aligned memory in
-/// pieces that are longer than what is asked for.
+/// pieces that are longer than the request.
 fn in_buffer(bytes: usize) -> NonNull<u8> {
     let mut buffer = ManuallyDrop::new(take_buffer(bytes + 2 * LINE_BYTES));
     let (start, len, capacity) = (buffer.as_mut_ptr(), buffer.len(), buffer.capacity());

@@ -287,8 +287,8 @@ impl Cache {
         debug_assert!(slot.swip.load(epoch).is_none(), "no thread publishes under a slot that goes");
     }
 
-    /// Returns true if the object under `slot` was used more than once since it was loaded; `None` if there
-    /// is none.
+    /// Returns true if the object under `slot` was used more than once since it was loaded; `None` if no
+    /// object is there.
     pub(crate) fn was_reused(&self, slot: &SwipSlot, epoch: &Epoch) -> Option<bool> {
         let shard = self.shard(slot).lock();
         let object = slot.swip.load(epoch)?;

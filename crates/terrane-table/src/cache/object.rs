@@ -5,8 +5,8 @@
 //! no reader can see it and no cursor holds it; only then is its charge returned.
 //!
 //! The children of an index block are its published data blocks. Their swip slots lie in the index block, so
-//! it stays in the cache while it has any. `children` counts them, or is [`DETACHED`]: no more are accepted.
-//! DETACHED -> 0 when the index block is published; 0 -> DETACHED when it is evicted.
+//! it stays in the cache while it has any. `children` counts them, or is [`DETACHED`]: then the index block
+//! accepts no children. DETACHED -> 0 when the index block is published; 0 -> DETACHED when it is evicted.
 
 use std::mem::offset_of;
 use std::ptr;

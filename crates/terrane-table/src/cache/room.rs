@@ -201,7 +201,7 @@ impl Cache {
         // If it is not over the goal, what was evicted already is free two epochs later.
         if kept > goal {
             // In steps: after a large reduction of the limit the first reader must not wait for all of it.
-            // And several at once, for the next misses: what is evicted together takes one bag of the
+            // And several at once, for the next misses: objects that are evicted together take one bag of the
             // collector, 2 KiB, and with many readers the epoch stands still while any of them waits for a
             // processor.
             let batch = (limit / SLACK_SHARE / 2).min(MISS_STEP_BYTES);

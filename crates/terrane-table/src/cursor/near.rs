@@ -99,7 +99,7 @@ impl ExtentCursor {
         }
         debug_assert!(
             value.end <= block.bytes().len(),
-            "what is located lies in the block, whatever its bytes"
+            "a located value lies in the block, whatever its bytes"
         );
         if !backward && value.end >= self.warm_at {
             self.warm_next();
@@ -119,7 +119,7 @@ impl ExtentCursor {
         bytes.is_some_and(|bytes| bytes < 2 * value_bytes as usize)
     }
 
-    /// Gives back the block and what is read ahead; the cursor has no position then. It keeps the index
+    /// Gives back the block and the blocks read ahead; the cursor has no position then. It keeps the index
     /// block, which all scans share.
     pub(crate) fn leave_block(&mut self) {
         self.block = None;

@@ -1,9 +1,9 @@
-//! Values that a scan tells before it asks for them, and the parts of value tables that they lack, read in
+//! Values that a scan announces before it reads them, and the blocks of value tables that they lack, read in
 //! batches.
 //!
-//! A scan tells values in the order of its rows, and their blocks are taken in that order as long as there is
-//! room, so that what does not fit is what the scan comes to last. They are read in the order of value tables
-//! and places, neighbours in one read.
+//! A scan announces values in the order of its rows, and their blocks are taken in that order as long as
+//! there is room, so that the blocks left out are those that the scan comes to last. They are read in the
+//! order of value tables and places, neighbours in one read.
 
 use std::sync::Arc;
 
@@ -52,14 +52,14 @@ pub(super) struct Gathered {
 pub(super) struct Wants {
     blocks: Vec<Want>,
     bytes: u64,
-    /// The key of the value that was told last, and how many blocks were wanted before it.
+    /// The key of the value that was announced last, and how many blocks were wanted before it.
     last: Option<(Vec<u8>, usize)>,
 }
 
 impl Wants {
     fn cut(&mut self, len: usize) {
         self.blocks.drain(len..).for_each(|want| self.bytes -= want.bytes);
-        debug_assert!(self.blocks.len() == len, "blocks that were told last go");
+        debug_assert!(self.blocks.len() == len, "blocks that were announced last are cut");
     }
 
     fn push(&mut self, want: Want) {
@@ -90,8 +90,8 @@ impl ValueCursors {
         self.wants.last.as_ref().map(|(key, _)| &**key)
     }
 
-    /// Tells that the value that `pointer`, of `key`, leads to in the value table `extent` will be asked for;
-    /// in the place of the last one with `instead`. Returns false if there is no room for another block.
+    /// Announces that the value of `key` behind `pointer`, in the value table `extent`, will be read; with
+    /// `instead` it replaces the last one. Returns false if there is no room for another block.
     pub fn want(&mut self, extent: &Arc<Extent>, key: &[u8], pointer: ValuePointer, instead: bool) -> bool {
         let last = self.wants.last.take();
         if instead && let Some((_, before)) = &last {

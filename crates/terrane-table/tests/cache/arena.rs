@@ -1,5 +1,5 @@
-//! A cache whose objects lie in an arena: the limit counts chunks, a lower limit gives them back, and what is
-//! moved to make that possible is found as before.
+//! A cache whose objects lie in an arena: the limit counts chunks, a lower limit gives them back, and objects
+//! that are moved for that are found as before.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -241,7 +241,7 @@ fn the_hot_set_survives_a_scan() {
 }
 
 /// When other blocks are used than before, they stay from their first use on, once the cache has seen that
-/// what it gives up comes back.
+/// evicted blocks come back.
 #[test]
 fn a_new_hot_set_replaces_the_old_one() {
     let _alone = alone();
@@ -261,7 +261,7 @@ fn a_new_hot_set_replaces_the_old_one() {
         (0..2).for_each(|_| read_all());
         let reads = store.reads();
         read_all();
-        assert_eq!(store.reads(), reads, "what is used again and again is there");
+        assert_eq!(store.reads(), reads, "a block that is used again and again stays");
     }
     assert!(
         misses.iter().max() > Some(&5),

@@ -100,8 +100,8 @@ fn check(reads: usize, write: fn(&World)) {
         threads.push(thread::spawn(move || write(&world)));
         threads.into_iter().for_each(|thread| thread.join().unwrap());
     };
-    // With an epoch of its own: what is left to the one that all threads share would be freed outside of the
-    // execution that made it.
+    // With an epoch of its own: objects retired in the epoch that all threads share would be freed outside of
+    // the execution that made them.
     let test = move || {
         // SAFETY: nothing that the test makes leaves it, and all its threads have ended with it.
         unsafe { terrane_base::epoch::alone(&check) }

@@ -52,7 +52,7 @@ fn only_ranges_that_were_cached_are_cached_again() {
     let before = cached(&inputs);
     let taken = pass_on(&inputs, &outputs, &cache);
     assert_eq!(taken as usize, cached(&outputs));
-    assert!(taken as usize <= before, "no more than there was: {taken} of {before}");
+    assert!(taken as usize <= before, "at most the blocks cached before: {taken} of {before}");
     drop(inputs);
     let reads = store.reads();
     new[hot].iter().for_each(|row| read(&outputs, &cache, row));

@@ -64,7 +64,7 @@ fn missing_blocks_come_in_few_batches_and_once() {
     }
     let reads = store.reads();
     assert!(load_many(&cache, &needs).iter().all(Option::is_some));
-    assert_eq!(store.reads(), reads, "what is cached is not read again");
+    assert_eq!(store.reads(), reads, "a cached block is not read again");
 }
 
 #[test]

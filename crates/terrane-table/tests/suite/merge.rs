@@ -182,7 +182,7 @@ fn sources_that_wait_for_their_placement_match_the_model() {
 
 #[test]
 fn keys_behind_long_shared_prefixes_match_the_model() {
-    // Shorter, as long as and longer than what is compared without a call.
+    // Shorter, as long as and longer than the prefix that is compared without a call.
     for prefix_len in [0, 1, 7, 8, 9, 15, 40] {
         let mut rng = Rng::new(prefix_len as u64);
         let prefix = vec![b'p'; prefix_len];

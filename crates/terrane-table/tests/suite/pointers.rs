@@ -32,7 +32,7 @@ fn a_block_has_as_many_pointers_as_intervals() {
 }
 
 #[test]
-fn pointers_fill_a_slot_and_no_more() {
+fn pointers_fill_exactly_one_slot() {
     let mut writer = writer();
     let mut number = 0;
     while writer.fits(16, 10) {
@@ -49,12 +49,12 @@ fn pointers_fill_a_slot_and_no_more() {
 fn the_writer_tells_where_a_value_lies() {
     let mut writer = ExtentWriter::new(WriterSettings::default()).unwrap();
     writer.set_value_table(ValueSection { number: ValueTableId(9), level: 1 });
-    let mut told = Vec::new();
+    let mut positions = Vec::new();
     for number in 0..100u64 {
         let (key, value) = (format!("{number:08}"), vec![number as u8; 500 + number as usize * 40]);
         let seq_kind = SeqKind::new(SeqNo(number), RecordKind::Put);
         writer.add(Entry { key: key.as_bytes(), seq_kind, value: &value }).unwrap();
-        told.push((writer.position(), key));
+        positions.push((writer.position(), key));
     }
     let (bytes, meta) = writer.finish_bytes().unwrap();
     let index = &bytes[meta.index.offset as usize..meta.index.end() as usize];
@@ -73,5 +73,5 @@ fn the_writer_tells_where_a_value_lies() {
         }
     }
     assert!(meta.blocks > 5, "{} blocks", meta.blocks);
-    assert_eq!(told, lies);
+    assert_eq!(positions, lies);
 }

@@ -210,7 +210,7 @@ fn rows_read_now_replace_rows_read_before() {
     for _ in 0..10 {
         ask(1_000_000);
     }
-    assert!(ask(1_000_000) < 200, "what is asked for again and again stays");
+    assert!(ask(1_000_000) < 200, "a row that is asked for again and again stays");
     assert!(ask(2_000_000) == 2000 && ask(2_000_000) < 200, "asked for once, and there");
 }
 

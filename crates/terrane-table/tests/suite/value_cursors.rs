@@ -74,9 +74,9 @@ fn a_batch_has_the_values_that_come_first_and_reads_neighbours_at_once() {
     let cache = Cache::new(48 << 10);
     let mut cursors = ValueCursors::new(cache, CursorOptions { fill_cache: true, read_ahead_bytes: 0 });
     cursors.want_none();
-    let told = (0..40).map(|row| cursors.want(rows.table(row), &key(row), rows.pointers[row], false));
-    let told: Vec<bool> = told.collect();
-    assert_eq!(told.iter().position(|has_room| !has_room), Some(7), "512 KiB of values: {told:?}");
+    let announced = (0..40).map(|row| cursors.want(rows.table(row), &key(row), rows.pointers[row], false));
+    let announced: Vec<bool> = announced.collect();
+    assert_eq!(announced.iter().position(|has_room| !has_room), Some(7), "512 KiB of values: {announced:?}");
     let (reads, before) = (store.reads(), terrane_base::counters::read_counters());
     cursors.gather();
     let read = terrane_base::counters::read_counters() - before;
@@ -142,7 +142,7 @@ fn a_scan_over_many_groups_holds_one_long_value() {
         }
         assert_eq!(cursors.value(), Some(&*rows.value(row)), "row {row}");
     }
-    // What is left is held by the scan. Other tests of the process may hold epochs back for a moment.
+    // The scan holds the remaining blocks. Other tests of the process may hold epochs back for a moment.
     let held = || {
         cache.clear();
         cache.holds(ObjectKind::Data)

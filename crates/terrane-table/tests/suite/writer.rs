@@ -205,7 +205,7 @@ fn expiries_in_copied_blocks_are_counted() {
 }
 
 #[test]
-fn extents_fill_their_slot_and_no_more() {
+fn extents_fill_exactly_one_slot() {
     for (key_len, value_len) in [(16, 100), (8, 8), (2000, 10), (60_000, 60_000), (16, 700_000)] {
         for compression in [Compression::None, Compression::Lz4] {
             let settings = WriterSettings { compression, ..WriterSettings::default() };

@@ -6,9 +6,10 @@
 //! ([`worth`]).
 //!
 //! 1. *With other jobs*: a job that hides entries makes their values dead. It expects as many as it can hide,
-//!    and moves what is needed so that the value tables take [`RIDE_PERCENT`] of the allowed excess once
-//!    it is done. It writes the pointers anyway. So collection is a part of the jobs that need it, and
-//!    writers are slowed by the debt of these jobs, and by what lies above the limit (`debt.rs`).
+//!    and moves as many live values as are needed for the value tables to take [`RIDE_PERCENT`] of the
+//!    allowed excess once it is done. It writes the pointers anyway. So collection is a part of the jobs that
+//!    need it, and writers are slowed by the debt of these jobs, and by the bytes above the limit
+//!    (`debt.rs`).
 //! 2. *By a job of its own* ([`JobKind::Collect`]) from [`OWN_PERCENT`] of the allowed excess on: for
 //!    value tables that no job meets, or of which each job meets a small part. Its inputs are the
 //!    extents of one level that point into the value table with the most dead entries; their keys stay
@@ -55,8 +56,8 @@ pub(super) const COLLECTED_BYTES_MIN: u64 = 8 << 20;
 const SMALL_DEAD_BYTES: u64 = 128 << 10;
 /// A job may move so many stored bytes of values however little room is left.
 pub(super) const MOVED_BYTES_MIN: u64 = STEP_BYTES;
-/// A value table with fewer dead entries per thousand is not collected by jobs that meet it: what moves would
-/// be ten times what is given back.
+/// A value table with fewer dead entries per thousand is not collected by jobs that meet it: the bytes that
+/// move would be ten times the bytes that are given back.
 const DEAD_PERMILLE_MIN: u64 = 100;
 /// Value tables that a job of its own considers, those with the most dead entries first.
 const VICTIMS_MAX: usize = 64;
@@ -95,10 +96,10 @@ fn dead_permille(meta: &ExtentMeta, live_entries: u64) -> u64 {
     part(meta.entries.saturating_sub(live_entries), PERMILLE, meta.entries.max(1))
 }
 
-/// What it is worth to collect a value table with so many dead entries per thousand: what that gives back by
-/// what it costs, times the age. In a new one that dies fast more is dead soon; what is still live of an old
-/// one will live (Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System",
-/// SOSP 1991).
+/// Value of collecting a value table with so many dead entries per thousand: the space that it gives back by
+/// its cost, times the age. In a new one that dies fast more is dead soon; the live values of an old one will
+/// live (Rosenblum and Ousterhout, "The Design and Implementation of a Log-Structured File System", SOSP
+/// 1991).
 fn worth(dead: u64, age: u64) -> u64 {
     let age = if terrane_base::planted!(CollectTooYoung) { 1 } else { age };
     dead.saturating_mul(age).saturating_mul(PERMILLE) / (2 * PERMILLE).saturating_sub(dead).max(1)
@@ -197,7 +198,7 @@ impl Picker<'_> {
         }
     }
 
-    /// A job that collects, if the value tables take nearly too many bytes for what is live in them; with
+    /// A job that collects, if the value tables take nearly too many bytes for their live values; with
     /// `is_late` only if they take too many.
     pub(in crate::pick) fn collect_job(&self, is_late: bool) -> Option<JobSpec> {
         let limit = self.limits.value_space_permille;

@@ -1,8 +1,8 @@
 //! How far the collection of dead values is behind.
 //!
-//! Collection begins below the ceiling and may move as much as there is room below it, or
-//! [`MOVED_BYTES_MIN`] if there is less. So value tables that take no more than that above the ceiling say
-//! only that a job runs. What they take beyond it grows until writers bring less than jobs give back.
+//! Collection begins below the ceiling and may move as much as there is room below it, or [`MOVED_BYTES_MIN`]
+//! if there is less. So value tables that exceed the ceiling by less than that say only that a job runs.
+//! Their bytes beyond it grow until writers bring less than jobs give back.
 
 use super::collect::{COLLECTED_BYTES_MIN, MOVED_BYTES_MIN, part};
 use crate::limits::Limits;

@@ -1,10 +1,10 @@
 //! Scan-triggered merge: scans mark ranges of keys in which they met too many value tables
-//! ([`TableShape::scanned`]); a job writes the values of such a range anew, in the order of their keys.
+//! ([`TableShape::scanned`]); a job rewrites the values of such a range, in the order of their keys.
 //!
 //! The job has the extents of one level over the mark as its inputs, and leaves their keys there. The old
-//! copies stay until the rest of their value tables is dead or collected, so a job moves no more than half of
-//! the room that is left below the limit of space ([`JobSpec::mended`] ends there). The engine removes the
-//! mark with the end of the job. Scans mark what they still meet.
+//! copies stay until the rest of their value tables is dead or collected, so a job moves at most half of the
+//! room that is left below the limit of space ([`JobSpec::mended`] ends there). The engine removes the mark
+//! with the end of the job. Scans mark the value tables that they still meet.
 //!
 //! [`TableShape::scanned`]: crate::TableShape
 //! [`JobSpec::mended`]: crate::JobSpec

@@ -121,7 +121,7 @@ pub(crate) struct World {
     next_run: u64,
     /// Parts of jobs that were published before their end.
     pub(crate) parts: usize,
-    /// True if only what is due is picked.
+    /// True if only due jobs are picked.
     pub(crate) puts_off: bool,
     /// Ranges of keys in which scans met too many value tables.
     pub(crate) scanned: Vec<KeyRange>,

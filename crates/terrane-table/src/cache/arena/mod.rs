@@ -41,7 +41,7 @@ pub(super) const GRANULE_BYTES: usize = 512;
 /// An object larger than this share of a chunk would leave gaps that no object fits.
 const LARGEST_SHARE: usize = 8;
 
-/// Whether the objects of a chunk can be moved to another one.
+/// Says if the objects of a chunk can be moved to another one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Group {
     Movable = 0,
@@ -236,7 +236,7 @@ impl Arena {
     }
 
     /// Selects, among the chunks with movable objects, the one with the fewest bytes, if all of them fit into
-    /// the others: no more objects go into it.
+    /// the others: from then on it takes no new objects.
     pub(super) fn drain_sparsest(&self) -> Option<Draining> {
         let mut state = self.state.lock();
         let chunks = &state.chunks;

@@ -9,8 +9,8 @@ use std::time::Duration;
 use terrane_base::env::Env;
 use terrane_base::{Cursor, Entry, RecordKind, Result, Rng, SeqKind, SeqNo};
 
-/// Not a figure: what is not free after as many looks, a fifth of a millisecond and more apart, never will
-/// be.
+/// Not a figure: memory that is not free after as many looks, a fifth of a millisecond and more apart, never
+/// will be.
 const LOOKS_MAX: u32 = 200_000;
 
 /// Gives epochs time to end, until it is free: threads that were in one, of other tests of the process as

@@ -1,4 +1,4 @@
-//! A store in memory that counts what is read and can be damaged, and extents written to it.
+//! A store in memory that counts its reads and can be damaged, and extents written to it.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
