@@ -1,5 +1,5 @@
-//! Buffers of the whole process for bytes that are in use for a short time: what is read of an extent, what
-//! is decompressed, what a job writes.
+//! Buffers of the whole process for bytes that are in use for a short time: bytes read from an extent,
+//! decompressed bytes, the output of a job.
 //!
 //! An allocator with arenas for threads keeps what such buffers leave in each of them: sixty-four readers of
 //! a database of 64 MiB left 20 MiB in those of glibc. Here a buffer that a thread has used is the next one
@@ -10,7 +10,7 @@
 //! part   = buffers of each class that are kept      [`PARTS`] of them, so that threads seldom meet at one
 //! ```
 //!
-//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together; what is more goes back to the allocator.
+//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together; further ones go back to the allocator.
 //! * *Long* ones, from [`LONG_BYTES`] on, give their pages back to the system and keep their addresses. If
 //!   they went back to the allocator, glibc would from then on take memory as long as the longest of them
 //!   from its arenas, and keep as much at the end of each.
@@ -143,7 +143,7 @@ impl Buffers {
         self.warm_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
     }
 
-    /// Frees a short buffer of another class, so that those of a size that is asked for no more make room.
+    /// Frees a short buffer of another class, so that those of a size that is no longer asked for make room.
     fn give_up_another(&self, class: usize) -> bool {
         let Some(mut part) = self.free_part() else { return false };
         let short = (0..CLASSES).filter(|other| *other != class && bytes_of(*other) < LONG_BYTES);

@@ -133,8 +133,8 @@ pub trait Disk: Send + Sync + Debug {
         Box::new(Announced::new(file.clone(), offset, len, memory))
     }
 
-    /// The device under one that only reads, for what is made beside the files that are read; none where
-    /// this one writes.
+    /// The device under one that only reads, for files that are made beside those that are read; `None` if
+    /// this device writes.
     fn beneath(&self) -> Option<Arc<dyn Disk>> {
         None
     }
@@ -145,8 +145,8 @@ pub trait Disk: Send + Sync + Debug {
         false
     }
 
-    /// Returns true if other processes can read what is written to it, as it is now. Elsewhere what is only
-    /// for them is not written.
+    /// Returns true if other processes can read the files written to it, as they are now. Elsewhere files
+    /// that are only for them are not written.
     fn is_public(&self) -> bool {
         false
     }

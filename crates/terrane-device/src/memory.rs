@@ -1,6 +1,6 @@
 //! A device in memory that behaves like a strict POSIX device and can lose power.
 //!
-//! # What it promises, and no more
+//! # Its promises, all of them
 //! 1. A write is durable only after [`File::sync`]. Until then each sector of [`SECTOR_BYTES`] may be kept,
 //!    lost, torn, or be an earlier unsynced version. A length is durable only after a sync, too.
 //! 2. Stores through a mapping are such writes, found by comparing pages.
@@ -88,7 +88,7 @@ impl MemDisk {
         self.copy(|tree, space| tree.crashed(seed, space))
     }
 
-    /// The device after the death of the process: every write is readable, but no more durable than before,
+    /// The device after the death of the process: every write is readable, but not more durable than before,
     /// so that a power cut may follow. All locks are free.
     #[must_use]
     pub fn kill(&self) -> MemDisk {
@@ -121,7 +121,7 @@ impl MemDisk {
     }
 
     /// Syncs this file, but stores one unsynced page at the offset of another page of the file. Reads return
-    /// what was written; after a loss of power both pages are wrong. Without effect if the file does not
+    /// the written bytes; after a loss of power both pages are wrong. Without effect if the file does not
     /// exist.
     pub fn misdirect_sync(&self, path: &Path, seed: u64) {
         self.with_file(path, |file| file.misdirect_sync(&Choices::new(seed, 0)));

@@ -112,7 +112,7 @@ fn holder(path: &Path) -> Option<String> {
 #[cold]
 pub(crate) fn read_by_others(path: &Path) -> Error {
     let message = format!(
-        "{} is locked by readers, in this process or others: close what is open there with read_only, or open it \
+        "{} is locked by readers, in this process or others: close the databases that are open with read_only, or open them \
          with `Db::open_view` instead, which keeps no writer out",
         path.display()
     );

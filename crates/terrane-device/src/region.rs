@@ -177,8 +177,8 @@ impl Region {
         unsafe { self.write_parts(offset, [bytes]) }
     }
 
-    /// Copies `parts`, one behind the other, to `offset`. What is long goes to a mapped file by one system
-    /// call, unless its pages were allocated by [`Region::prefault`].
+    /// Copies `parts`, one behind the other, to `offset`. Long parts go to a mapped file by one system call,
+    /// unless its pages were allocated by [`Region::prefault`].
     ///
     /// # Safety
     /// As of [`Region::write`], for all parts together.

@@ -193,7 +193,7 @@ impl Ring {
     }
 }
 
-/// The pool of rings, and what is known about their availability.
+/// The pool of rings, or the reason why no ring can be made.
 #[derive(Debug, Default)]
 pub(crate) struct Rings {
     idle: Mutex<Vec<Ring>>,

@@ -43,7 +43,7 @@ const SUBJECTS: [&str; 6] = ["DRAM", "Optane-like", "8x", "plain file", "plain f
 const REPLAYED: [&str; 5] = ["DRAM", "Optane-like", "8x", "plain file", "segment files"];
 
 fn zones<R: PmRegion + 'static>(region: R) -> Arc<dyn Disk> {
-    // Memory that was touched: what is measured is not the first touch of pages.
+    // Memory that was touched, so that the first touch of pages is not measured.
     let zeros = vec![0; 1 << 20];
     for at in (0..region.len()).step_by(zeros.len()) {
         region.write(at, &zeros[..zeros.len().min((region.len() - at) as usize)]).unwrap();
@@ -58,7 +58,7 @@ fn emulated(bytes: u64, profile: Profile) -> Arc<dyn Disk> {
     zones(Emulated::new(Volatile::new(bytes), profile))
 }
 
-/// Large in a large region: a rotation is not what is measured.
+/// Large in a large region, so that no rotation is measured.
 fn segment_bytes(bytes: u64) -> u64 {
     bytes / 16
 }

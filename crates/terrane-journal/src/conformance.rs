@@ -337,7 +337,7 @@ fn commits_are_refused_and_the_rest_goes_on(journal: &dyn Journal) {
 
 fn a_closed_journal_refuses(journal: &dyn Journal) {
     let last = commit(journal, &batch_of(0, 3, 10), false);
-    assert!(journal.unused_segments().is_empty(), "what is prepared may still be used");
+    assert!(journal.unused_segments().is_empty(), "the prepared segment may still be used");
     assert_eq!(journal.close().expect("close"), last);
     let unused: Vec<_> = journal.unused_segments().iter().map(|segment| segment.id).collect();
     journal.remove_unused(&unused).expect("the files can be removed");

@@ -44,7 +44,7 @@ impl Excerpt {
             "a copy holds the segments in their order"
         );
         let is_inside = |(memory, used): &(Arc<SegmentMemory>, u64)| *used <= memory.region.len() as u64;
-        assert!(segments.iter().all(is_inside), "a segment uses no more bytes than it has");
+        assert!(segments.iter().all(is_inside), "a segment uses at most all of its bytes");
         segments.retain(|(_, used)| *used > SEGMENT_HEADER_BYTES as u64);
         Excerpt { last_seq, segments }
     }
@@ -76,7 +76,7 @@ impl Excerpt {
     /// The segments in use, oldest first, each with its used bytes.
     pub fn segments(&self) -> impl Iterator<Item = (SegmentId, &[u8])> {
         self.segments.iter().map(|(memory, used)| {
-            // SAFETY: by the requirement of `new` the groups up to there are whole, and what is placed is
+            // SAFETY: by the requirement of `new` the groups up to there are whole, and placed bytes are
             // never written again; the memory lives as long as `memory`.
             (memory.id, unsafe { memory.region.slice(0, *used as usize) })
         })

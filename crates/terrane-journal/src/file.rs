@@ -68,7 +68,7 @@ delegate_journal!(FileJournal);
 
 impl FileJournal {
     /// Continues at `start` in the directory `dir`, which exists, and prepares the first segment: commits
-    /// that fit it need the directory no more. If that fails the first commit tries it again. Files of the
+    /// that fit it do not need the directory. If that fails the first commit tries it again. Files of the
     /// directory that no segment uses are removed.
     ///
     /// # Errors

@@ -105,7 +105,7 @@ impl<M: Medium> RingJournal<M> {
             );
             self.ring.set_head(tickets.end);
             self.ring.release_lead();
-            self.tell_members(&tickets, own, formed);
+            self.give_outcomes(&tickets, own, formed);
             // The members of a group look for the next one themselves, but an empty group has no members.
             let is_done = !tickets.is_empty() && own.is_none_or(|own| own < tickets.end);
             if is_done || !self.ring.is_head_filled() {
@@ -134,7 +134,7 @@ impl<M: Medium> RingJournal<M> {
     }
 
     #[inline]
-    fn tell_members(&self, tickets: &std::ops::Range<u64>, own: Option<u64>, formed: Result<()>) {
+    fn give_outcomes(&self, tickets: &std::ops::Range<u64>, own: Option<u64>, formed: Result<()>) {
         for ticket in tickets.clone() {
             let outcome = match &formed {
                 Ok(()) => phase::PLACED,

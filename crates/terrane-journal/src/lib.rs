@@ -118,7 +118,7 @@ pub trait Journal: Send + Sync {
     fn sync_through(&self, seq: SeqNo) -> Result<()>;
 
     /// Refuses with `Cancelled` every commit that has no number yet, and every later one. Commits with a
-    /// number continue: once [`Journal::visible`] reaches the last one, no more follow. Everything else works
+    /// number continue: once [`Journal::visible`] reaches the last one, none follows. Everything else works
     /// until [`Journal::close`]. Idempotent.
     fn refuse_commits(&self);
 
@@ -344,7 +344,7 @@ pub struct JournalStart {
     pub next_file: u32,
     /// Number of the next record.
     pub next_seq: SeqNo,
-    /// Link of the last replayed segment; the default if there is none.
+    /// Link of the last replayed segment; the default if no segment was replayed.
     pub previous: ChainLink,
     /// Salt of the database, for the checksums of groups; see [`ReplaySettings::salt`].
     pub salt: u32,

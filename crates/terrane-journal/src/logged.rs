@@ -1,7 +1,7 @@
 //! The journal in files with a [`CommitLog`] beneath its persist step.
 //!
-//! The files are the working copy: replay, readers and history read them. They are never synced: what is
-//! durable is what the log has. An unsynced commit survives the death of the process in the files, as it does
+//! The files are the working copy: replay, readers and history read them. They are never synced: a commit is
+//! durable once the log has it. An unsynced commit survives the death of the process in the files, as it does
 //! without a log, and gets to the log in the background.
 #![expect(unsafe_code, reason = "reads segment memory that the leader has written")]
 

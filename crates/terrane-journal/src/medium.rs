@@ -115,7 +115,7 @@ pub trait Medium: Send + Sync {
         0
     }
 
-    /// The bytes that [`Medium::write`] sent to a device; zero if there is none.
+    /// The bytes that [`Medium::write`] sent to a device; zero without a device.
     fn appended(&self) -> Appended {
         Appended::default()
     }

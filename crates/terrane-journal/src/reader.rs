@@ -26,7 +26,7 @@ pub struct SegmentReader {
     seed: u32,
     /// End of the bytes that may hold groups.
     end: u64,
-    /// True if no more groups come, so that the reader may read far ahead.
+    /// True if no further groups come, so that the reader may read far ahead.
     is_whole: bool,
     at: u64,
     last_seq: SeqNo,

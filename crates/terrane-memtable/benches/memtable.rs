@@ -30,7 +30,7 @@ struct Records {
     order: Vec<u32>,
 }
 
-/// What the rivals hold per record: key and number to order by, and the value.
+/// The record of the compared indexes: key and number to order by, and the value.
 type RivalKey = (&'static [u8], Reverse<u64>);
 
 impl Records {

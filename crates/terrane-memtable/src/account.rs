@@ -2,14 +2,14 @@
 //!
 //! Steps: 1. an index notes each piece of memory that it takes in its own account, and in the sum; 2. when
 //! the index leaves its table, its account leaves the sum, once and with all that was noted; from then on
-//! that counts as held, by readers that look at it still, until the index is dropped; 3. what the index takes
-//! later is noted in its account only.
+//! that memory counts as held, by readers that look at it still, until the index is dropped; 3. later memory
+//! of the index is noted in its account only.
 //!
 //! Invariants:
 //! 1. The sum is never less than what the accounts in it have noted: a piece is added to the sum before it is
 //!    added to the account, and an account leaves with what the account says. So the sum never underflows.
 //! 2. While no piece is being noted the sum is equal to what the accounts in it have noted.
-//! 3. What is held is what the accounts that left and were not dropped had noted when they left.
+//! 3. Held memory is the sum of the accounts that left and were not dropped, each as it was when it left.
 
 use std::sync::Arc;
 

@@ -6,10 +6,10 @@
 //! walk, when it has arrived, reads it and prefetches the next stage.
 //!
 //! * [`Coming`]: the next children of a node, in the order of the walk. The walk takes its children from
-//!   there, so each is looked up once. A child is what the slot held at the time of the prefetch, which is
-//!   after the walk was placed: a walk promises no more.
-//! * [`Ahead`]: targets that were prefetched and not yet read. These are hints only: what does not fit is
-//!   dropped.
+//!   there, so each is looked up once. A child is the content of the slot at the time of the prefetch, which
+//!   is after the walk was placed: a walk promises nothing later.
+//! * [`Ahead`]: targets that were prefetched and not yet read. These are hints only: those that do not fit
+//!   are dropped.
 
 use std::ptr::from_ref;
 
@@ -33,7 +33,7 @@ pub(crate) struct Coming<'t> {
     /// The children are the `len` ones from `start` on, wrapping around.
     start: usize,
     len: usize,
-    /// True if the node has no more children.
+    /// True if these are the last children of the node.
     is_last: bool,
 }
 

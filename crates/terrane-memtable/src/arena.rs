@@ -144,7 +144,7 @@ impl Arena {
         chunks + self.made_lanes().count() as u64 * LANE_BYTES
     }
 
-    /// What the whole index takes.
+    /// The account of the whole index.
     #[inline]
     pub(crate) fn account(&self) -> &Account {
         &self.account
@@ -257,7 +257,7 @@ impl<'t> LaneGuard<'t> {
         self.lane().entries.load(Ordering::Relaxed)
     }
 
-    /// What the whole index takes.
+    /// The account of the whole index.
     pub(crate) fn account(&self) -> &'t Account {
         self.arena.account()
     }

@@ -147,7 +147,7 @@ impl GlobalIndex {
                 || needs_older
                 || newer.is_none_or(|newer| is_seen(entry.seq(), newer.seq(), snapshots))
             {
-                needs_older = needs_what_is_older(entry.seq_kind);
+                needs_older = needs_older_version(entry.seq_kind);
                 let segment = &frozen.pinned(entry.record().segment()).memory;
                 // SAFETY: the record is valid, as it was for `frozen`, and lies in this segment.
                 unsafe { self.index.insert_at(segment, entry.record().start(), entry.seq()) };
@@ -241,7 +241,7 @@ impl GlobalIndex {
 }
 
 /// Returns true if a version depends on the next older one.
-fn needs_what_is_older(seq_kind: SeqKind) -> bool {
+fn needs_older_version(seq_kind: SeqKind) -> bool {
     let is_single = seq_kind.kind() == Some(RecordKind::SingleDelete);
     (seq_kind.is_merge() || is_single) && !terrane_base::planted!(DropOperands)
 }

@@ -305,7 +305,7 @@ impl Memtable {
         self.first_seq
     }
 
-    /// The greatest number indexed so far; 0 if there is none.
+    /// The greatest number indexed so far; 0 for an empty memtable.
     #[must_use]
     pub fn last_seq(&self) -> SeqNo {
         self.tree.arena().last_seq()

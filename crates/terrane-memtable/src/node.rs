@@ -171,7 +171,7 @@ impl<'t> Node<'t> {
         &self.head().terminal
     }
 
-    /// The slot of `byte`; `None` if there is none yet. A Node256 has a slot, maybe empty, for every byte.
+    /// The slot of `byte`; `None` if it has no slot yet. A Node256 has a slot, maybe empty, for every byte.
     #[inline]
     pub(crate) fn slot(self, byte: u8) -> Option<&'t Slot> {
         match self.body() {

@@ -205,7 +205,7 @@ impl RangeDeletes {
         (start.len() + end.len()) as u64 + BYTES_EACH
     }
 
-    /// Returns true if there are none.
+    /// Returns true if there is no range delete.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {

@@ -24,7 +24,8 @@ pub struct SegmentUse {
     /// Bytes of its records that were indexed, including dead ones.
     pub bytes: u64,
     /// Bytes of those that a newer version of the same key shadows, or that a merge dropped. A snapshot may
-    /// still need a shadowed version: dead bytes say what is worth cleaning, not what may be removed.
+    /// still need a shadowed version: dead bytes show what may be worth cleaning; they do not show what may
+    /// be removed.
     pub dead_bytes: u64,
 }
 

@@ -93,7 +93,7 @@ fn read(memtable: &Arc<Memtable>, before: &[Placed], backward: bool) {
 }
 
 /// The lanes, the first chunks, the root and the counters of a segment are made by the insertions that need
-/// them first, here by two at once, while readers look at what is not there yet.
+/// them first, here by two at once, while readers look for parts that are not there yet.
 #[test]
 fn two_writers_begin_an_empty_memtable_at_once() {
     explore(2000, || {

@@ -9,6 +9,6 @@ pub struct StoreSettings {
     pub direct_io: bool,
     /// Refuse everything that would change the directory.
     pub read_only: bool,
-    /// Whether batches of reads go to the device as batches.
+    /// How batches of reads go to the device.
     pub io_uring: IoUring,
 }

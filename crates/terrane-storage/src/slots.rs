@@ -38,7 +38,7 @@ impl SlotSet {
         masks(slots).all(|(index, mask)| self.0[index] & mask == 0)
     }
 
-    /// The first slot at or after `from` that is in the set; [`FILE_SLOTS`] if there is none.
+    /// The first slot at or after `from` that is in the set; [`FILE_SLOTS`] without one.
     pub(crate) fn next_in(&self, from: u32) -> u32 {
         debug_assert!(from <= FILE_SLOTS, "slot {from} is in no file");
         masks(from..FILE_SLOTS)
@@ -46,7 +46,7 @@ impl SlotSet {
             .unwrap_or(FILE_SLOTS)
     }
 
-    /// The first slot at or after `from` that is not in the set; [`FILE_SLOTS`] if there is none.
+    /// The first slot at or after `from` that is not in the set; [`FILE_SLOTS`] without one.
     fn next_out(&self, from: u32) -> u32 {
         debug_assert!(from <= FILE_SLOTS, "slot {from} is in no file");
         masks(from..FILE_SLOTS)
@@ -81,7 +81,7 @@ impl SlotSet {
         rest
     }
 
-    /// The end of the last slot below `end` that is in the set; 0 if there is none.
+    /// The end of the last slot below `end` that is in the set; 0 without one.
     pub(crate) fn last_end(&self, end: u32) -> u32 {
         for (index, mask) in masks(0..end).rev() {
             let word = self.0[index] & mask;

@@ -52,7 +52,7 @@ fn short_buffers_are_kept_up_to_a_bound_together() {
 }
 
 #[test]
-fn a_size_that_is_asked_for_no_more_makes_room_for_another() {
+fn buffers_of_an_unused_size_make_room_for_others() {
     let buffers = Buffers::new();
     let many = |bytes, count: usize| (0..count).map(|_| buffers.take(bytes)).collect::<Vec<_>>();
     many(16_384, WARM_BYTES_MAX / 16_384).into_iter().for_each(|buffer| buffers.keep(buffer));

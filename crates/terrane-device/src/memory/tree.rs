@@ -319,7 +319,7 @@ impl Tree {
         self.nodes.retain(|id, _| named.contains(id));
     }
 
-    /// Removes a name of what is at `path`: a file, or an empty directory.
+    /// Removes the name `path` of a file or of an empty directory.
     fn unlink(&mut self, node: NodeId, path: &Path) -> Result<()> {
         match self.nodes.get(&node) {
             Some(Node::Dir(dir)) if !dir.entries.is_empty() => {

@@ -37,8 +37,8 @@ pub enum PlainMode {
     /// Nothing: flushed and fenced bytes survive the death of the process, and a loss of power only after
     /// [`Mapped::sync`].
     Buffered,
-    /// It writes the flushed pages to the device (`msync`): they survive a loss of power. Fences then cost
-    /// what a sync costs, and wait for each other.
+    /// It writes the flushed pages to the device (`msync`): they survive a loss of power. A fence then costs
+    /// as much as a sync, and fences wait for each other.
     Synced,
 }
 
@@ -52,7 +52,8 @@ pub struct Mapped {
     mode: PlainMode,
     /// Pages that were flushed and not written yet, as offsets of their first and last byte; `Synced` only.
     flushed: Mutex<Vec<(u64, u64)>>,
-    /// A write to the device failed: what is durable is not known any more. Set and read under `flushed`.
+    /// A write to the device failed: it is not known any more which bytes are durable. Set and read under
+    /// `flushed`.
     failed: AtomicBool,
 }
 

@@ -6,8 +6,8 @@ use super::words::Words;
 use super::{FlushInstruction, LINE_BYTES, PmRegion, Survives};
 use crate::Region;
 
-/// Zeroed memory of the process. Flushes and fences are made as for persistent memory, so that they cost
-/// what they cost; nothing survives the process.
+/// Zeroed memory of the process. Flushes and fences are made as for persistent memory, so that they have the
+/// same cost; nothing survives the process.
 #[derive(Debug)]
 pub struct Volatile {
     words: Words,

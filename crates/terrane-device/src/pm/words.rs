@@ -90,7 +90,7 @@ impl Words {
     pub(super) fn read(&self, offset: u64, bytes: &mut [u8]) -> Result<()> {
         check_range(self.len(), offset, bytes.len() as u64)?;
         // Whole words in the middle, in a loop without a copy of unknown length, which would be a call for
-        // each word; what is around them by parts.
+        // each word; the bytes around them in parts.
         let head = (offset.next_multiple_of(WORD_BYTES) - offset).min(bytes.len() as u64) as usize;
         let (head, rest) = bytes.split_at_mut(head);
         self.read_part(offset, head);
@@ -140,7 +140,7 @@ impl Words {
     pub(super) fn stream(&self, offset: u64, bytes: &[u8]) -> Result<()> {
         let len = bytes.len() as u64;
         check_range(self.len(), offset, len)?;
-        // Lines in the middle as wholes, what is around them word by word.
+        // Lines in the middle as wholes, the words around them word by word.
         let head = offset.next_multiple_of(LINE_BYTES).saturating_sub(offset).min(len) as usize;
         let (head, rest) = bytes.split_at(head);
         self.stream_words(offset, head);

@@ -116,7 +116,7 @@ fn every_outcome_is_counted_once() {
 }
 
 #[test]
-fn rot_flips_one_bit_of_what_is_durable() {
+fn rot_flips_one_durable_bit() {
     let disk = MemDisk::new();
     file_of(&disk, 2);
     assert_eq!(disk.rot(1, &|path| path.contains("other")), None);

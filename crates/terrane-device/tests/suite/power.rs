@@ -98,7 +98,7 @@ fn mapped_stores_are_unsynced_writes() {
     let survivor = disk.kill(); // first, so that it has to find the stores itself
     assert_eq!(outcomes(&disk), BTreeSet::from([0, 9]));
     assert_eq!(bytes_of(&survivor, "file").unwrap()[5000], 9, "the death of the process loses nothing");
-    assert_eq!(outcomes(&survivor), BTreeSet::from([0, 9]), "but it is no more durable than before");
+    assert_eq!(outcomes(&survivor), BTreeSet::from([0, 9]), "but not more durable than before");
     file.sync().unwrap();
     assert_eq!(outcomes(&disk), BTreeSet::from([9]));
     assert_eq!(outcomes(&survivor), BTreeSet::from([0, 9]), "a copy is a device of its own");
@@ -339,13 +339,13 @@ proptest! {
             for (at, byte) in bytes.iter().enumerate() {
                 prop_assert!(model.allowed[at].contains(byte), "{byte} at {at}: {:?}", model.allowed[at]);
             }
-            prop_assert!(bytes_of(&crashed.crash(seed ^ 1), "file").unwrap() == bytes, "what is left is durable");
+            prop_assert!(bytes_of(&crashed.crash(seed ^ 1), "file").unwrap() == bytes, "the rest is durable");
         }
     }
 }
 
 #[test]
-fn a_link_is_durable_with_its_directory_and_shares_what_is_durable() {
+fn a_link_is_durable_with_its_directory_and_shares_durable_bytes() {
     let disk = MemDisk::new();
     disk.create_dir(Path::new("a")).unwrap();
     disk.create_dir(Path::new("b")).unwrap();

@@ -1,4 +1,4 @@
-//! A direct read transfers the sectors of what was asked for, and no more: counted by the system, per thread.
+//! A direct read transfers only the sectors of the requested bytes: counted by the system, per thread.
 #![allow(clippy::unwrap_used, reason = "a test says by panicking that it failed")]
 
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! A registrar that keeps what is registered, for replay.
+//! A registrar that keeps all registrations, for replay.
 
 use std::sync::Mutex;
 

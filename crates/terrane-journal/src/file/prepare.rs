@@ -105,7 +105,7 @@ impl Shared {
     /// [`Shared::remove_unused`] or the next opening removes it. Requires: the journal has stopped.
     pub(super) fn give_up_prepared(&self) {
         let mut state = self.state.lock();
-        debug_assert!(state.is_stopping, "a rotation may still take what is prepared");
+        debug_assert!(state.is_stopping, "a rotation may still take the prepared segment");
         let prepared = [state.ready.take(), state.pending.take()];
         prepared.into_iter().flatten().for_each(|unused| state.push_unused(unused));
     }
@@ -294,7 +294,7 @@ impl State {
         filled.is_some_and(|live| live.memory.region.bulk_bytes() > live.info.used / 2)
     }
 
-    /// Why no more segment is prepared, if that is so.
+    /// Returns the error if no further segment is prepared.
     pub(super) fn refusal(&self) -> Option<Error> {
         let is_gone = self.is_preparer_gone || self.is_stopping;
         is_gone.then(|| Error::new(Kind::Cancelled, "the journal is closed and creates no more segments"))
@@ -355,10 +355,11 @@ impl State {
     pub(super) fn prepared_bytes(&self, settings: &JournalSettings) -> u64 {
         let of = |live: &Option<Live>| live.as_ref().map_or(0, Live::memory_bytes);
         let due = self.due().filter(|_| !self.is_stopping && !self.is_preparer_gone);
-        // What is being prepared keeps its length, also where the next ones begin short again meanwhile.
+        // A segment that is being prepared keeps its length, also where the next ones begin short again
+        // meanwhile.
         let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, settings))).max(self.preparing);
         let pending = of(&self.pending);
-        // A segment that waits for its registration is what is made ready, if it is long enough.
+        // A segment that waits for its registration becomes the ready one, if it is long enough.
         of(&self.ready) + of(&self.aside) + if pending >= due { pending } else { pending + due }
     }
 

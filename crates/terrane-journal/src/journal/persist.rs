@@ -19,7 +19,7 @@ impl<M: Medium> RingJournal<M> {
 
     /// See [`Journal::sync_through`].
     pub(super) fn persist_through(&self, seq: SeqNo) -> Result<()> {
-        debug_assert!(seq <= self.visible(), "only what is visible is wholly in its segment");
+        debug_assert!(seq <= self.visible(), "only a visible commit is wholly in its segment");
         let is_durable = self.durable() >= seq;
         // A closed journal is refused nothing that its close has made durable.
         if is_durable && self.is_closed.load(Ordering::Acquire) {

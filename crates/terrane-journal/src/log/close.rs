@@ -17,7 +17,7 @@ impl Log {
             self.is_dirty = false;
         }
         let durable = SeqNo(self.next_seq.0 - 1);
-        debug_assert!(self.durable <= durable, "what is durable stays so");
+        debug_assert!(self.durable <= durable, "a durable commit stays durable");
         self.durable = durable;
         Ok(())
     }

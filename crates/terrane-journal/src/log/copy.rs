@@ -35,7 +35,7 @@ impl Log {
             }
         }
         let active = self.active.as_mut().expect("a group is being placed");
-        debug_assert!(active.used < active.memory().region.len(), "there is room behind what is used");
+        debug_assert!(active.used < active.memory().region.len(), "there is room behind the used bytes");
         for ticket in tickets.clone().filter(|&ticket| entry(ticket).len() > 0 && !by_owner(ticket)) {
             // SAFETY: the owner waits in FILLED; the range was reserved for this batch in `place`.
             let checksum = unsafe { copy_batch(entry(ticket)) };

@@ -14,8 +14,8 @@
 //!
 //! # A segment
 //! The preparer grants the zone of the next segment, and then registers it, while the active one fills; a
-//! rotation takes what is ready. A trim removes a segment after the edit that drops it; its zone goes back
-//! once no reader is left. Both orders are those of the journal in files, whose code does it.
+//! rotation takes the ready segment. A trim removes a segment after the edit that drops it; its zone goes
+//! back once no reader is left. Both orders are those of the journal in files, whose code does it.
 //!
 //! A full region fails a group before it has a number: nothing of it is in a segment, and later groups may
 //! succeed. With a fallback, the next segment is an ordinary file; while that one is active, only groups with
@@ -154,8 +154,8 @@ impl Medium for PmMedium {
     }
 
     fn persist_through(&self, seq: SeqNo) -> Result<()> {
-        // A thread's fence covers nothing of the leader's. What is visible was made durable by its leader,
-        // but for groups in ordinary files.
+        // The fence of one thread covers no stores of the leader. Visible groups were made durable by their
+        // leader, except for groups in ordinary files.
         self.files.persist_through(seq)
     }
 

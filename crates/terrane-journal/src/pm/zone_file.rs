@@ -1,8 +1,8 @@
 //! A segment file that is a zone of persistent memory.
 //!
-//! Its length is that of its zone, in whole chunks; before [`File::allocate`] it has none. What is mapped is
-//! the region's own memory. Of a region without such memory (the checker's) it is a copy, whose stores go to
-//! the region at [`Lines::flush`] or [`File::sync`].
+//! Its length is that of its zone, in whole chunks; before [`File::allocate`] it has none. Its mapping is the
+//! region's own memory. Of a region without such memory (the checker's) it is a copy, whose stores go to the
+//! region at [`Lines::flush`] or [`File::sync`].
 //!
 //! Which thread may touch what: `place` and `copy` are set once, under their locks. The bytes of the zone
 //! follow the rules of [`Region`]; Halloc never touches them while the zone is granted.
@@ -42,7 +42,7 @@ pub(super) struct Held<R: PmRegion> {
     pub(super) number: u32,
     place: Mutex<Backing>,
     is_removed: AtomicBool,
-    /// Of a region without memory: what is mapped.
+    /// The mapping, for a region without memory.
     copy: Mutex<Option<Arc<Region>>>,
 }
 

@@ -116,8 +116,8 @@ pub fn rewrite(
     let run = link(&scans, settings)?;
     check_end(&scans, &run, settings)?;
     let used: Vec<&Scan> = run.used.iter().map(|&index| &scans[index]).collect();
-    let told: Vec<_> = used.iter().map(|scan| (scan.listed.spec.id, scan.end.last_seq)).collect();
-    filter.begin(&told)?;
+    let ends: Vec<_> = used.iter().map(|scan| (scan.listed.spec.id, scan.end.last_seq)).collect();
+    filter.begin(&ends)?;
     let edit = scans.iter().map(|scan| scan.edit).max().unwrap_or(0);
     let mut writer = Writer { disk, dir, salt: settings.salt, names, link: None, written: Vec::new() };
     let first = writer.put_changed(&used, filter).and_then(|first| {

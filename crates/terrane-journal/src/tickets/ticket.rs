@@ -36,7 +36,7 @@ impl Cell {
         Cell { seq, progress: Mutex::new(Progress::Done(Ok(seq))) }
     }
 
-    /// Sets the outcome; gives what is to be woken and called.
+    /// Sets the outcome; returns the waker to wake and the callbacks to call.
     pub(super) fn complete(&self, outcome: Result<SeqNo>) -> (Option<Waker>, Vec<Callback>) {
         debug_assert!(outcome.as_ref().map_or(true, |seq| *seq == self.seq), "the outcome of another ticket");
         let before = std::mem::replace(&mut *self.progress.lock(), Progress::Done(outcome));
@@ -60,7 +60,7 @@ impl Cell {
 }
 
 /// A commit that is ordered and visible, and whose outcome says when it is durable. It is a [`Future`] that
-/// needs no runtime. What is dropped is the ticket, not the commit.
+/// needs no runtime. A dropped ticket does not undo the commit.
 #[must_use = "a commit is durable only once its ticket says so"]
 pub struct Ticket {
     cell: Arc<Cell>,

@@ -72,7 +72,8 @@ impl World {
         if let Some(skip) = failing_sync {
             let sync = |failure| Fault::new(Call::Sync, failure).on("000001.seg");
             faulty.fail(sync(Failure::Broken).after(skip));
-            // To be told from the first: the device may have lost what that one was to make durable.
+            // Later syncs must return the first error: the device may have lost the bytes that the failed
+            // sync was to make durable.
             faulty.fail(sync(Failure::Full).after(skip + 1).lasting());
         }
         World { disk, listed, journal: Arc::new(journal) }

@@ -122,7 +122,7 @@ fn live(
 }
 
 #[test]
-fn lives_and_deaths() {
+fn random_crashes_lose_no_acknowledged_commit() {
     for start in 0..40u64 {
         let (mut disk, mut model, mut floor) = (MemDisk::new(), Model::default(), 0);
         let manifest = Arc::new(Manifest::default());

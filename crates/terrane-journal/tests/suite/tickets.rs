@@ -54,7 +54,7 @@ thread_local! {
 }
 
 fn note_panic(seq: SeqNo, text: &str) {
-    PANICKED.with_borrow_mut(|told| told.push((seq, text.to_owned())));
+    PANICKED.with_borrow_mut(|panics| panics.push((seq, text.to_owned())));
 }
 
 fn issue(tickets: &Arc<Tickets>, numbers: std::ops::RangeInclusive<u64>) -> Vec<Ticket> {
@@ -72,7 +72,7 @@ fn one_persist_step_completes_all_that_wait() {
         assert_eq!((ticket.seq(), ticket.is_done()), (SeqNo(number), true));
         assert_eq!(ticket.wait_for(Duration::ZERO).unwrap().unwrap(), SeqNo(number));
     }
-    assert!(tickets.issue(SeqNo(500)).is_done(), "what is durable needs no step");
+    assert!(tickets.issue(SeqNo(500)).is_done(), "a durable commit needs no step");
     assert_eq!(device.steps.load(Ordering::SeqCst), 1);
 }
 
@@ -128,9 +128,9 @@ fn callbacks_come_in_order_and_a_panic_loses_one_call() {
     tickets.issue(SeqNo(3)).on_done(|_| panic!("on {}", "purpose"));
     tickets.done(SeqNo(6)).on_done(|_| std::panic::panic_any(7));
     assert_eq!(tickets.callback_panics(), 3, "those that are called at once count as well");
-    let told = PANICKED.take();
-    let told: Vec<_> = told.iter().map(|(seq, text)| (seq.0, text.as_str())).collect();
-    assert_eq!(told, [(3, "on purpose"), (3, "on purpose"), (6, "a panic without a text")]);
+    let panics = PANICKED.take();
+    let panics: Vec<_> = panics.iter().map(|(seq, text)| (seq.0, text.as_str())).collect();
+    assert_eq!(panics, [(3, "on purpose"), (3, "on purpose"), (6, "a panic without a text")]);
 }
 
 #[test]

@@ -157,7 +157,7 @@ fn a_seek_does_not_land_before_its_key_where_another_is_inserted_meanwhile() {
 }
 
 #[test]
-fn an_insertion_compares_no_more_than_a_search_does() {
+fn an_insertion_compares_as_few_keys_as_a_search() {
     let (watched, collation) = Watched::collation();
     let memtable = Memtable::ordered(SeqNo(1), false, &collation);
     let mut segments = Segments::new(1 << 16);

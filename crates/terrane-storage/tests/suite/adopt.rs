@@ -61,7 +61,7 @@ fn a_file_is_linked_and_left_alone() {
         .unwrap()
         .read_at(SLOT_BYTES as u64, &mut buf)
         .unwrap();
-    assert!(buf.iter().all(|byte| *byte == 1), "what is free here is whole there");
+    assert!(buf.iter().all(|byte| *byte == 1), "a slot that is free here is whole there");
     // An opening knows it by what the manifest says.
     drop(store);
     disk.remove(Path::new(OUTSIDE)).unwrap();

@@ -374,7 +374,7 @@ fn slots_give_back_what_they_have_behind_the_ends_of_their_extents() {
 
 /// Behind an opening it is not known how much space a free slot has.
 #[test]
-fn a_free_slot_of_unknown_state_gives_back_what_is_behind_a_short_extent() {
+fn a_free_slot_of_unknown_state_gives_back_the_pages_behind_a_short_extent() {
     let disk = disk();
     let before = open(&disk);
     let ids = [before.allocate(1).unwrap(), before.allocate(1).unwrap()];

@@ -88,7 +88,7 @@ impl Model {
     }
 }
 
-/// Takes a run, growing as told until there is one.
+/// Takes a run; grows the files as planned until there is one.
 fn take(space: &mut Space, model: &mut Model, slots: u32, space_fails: bool) {
     let expected = model.lowest_run(slots, |_, _| true);
     let mut found = space.take(slots);

@@ -49,7 +49,7 @@ fn resident_behind(value_bytes: usize, trims: bool) -> u64 {
         let full = SegmentId(last.0 - 1);
         let files: Vec<u32> = journal.segments().iter().map(|segment| segment.file).collect();
         journal.trim(full).expect("nothing needs them");
-        // What is ready was made before the trim; the one behind it takes a file that was used. The next
+        // The ready segment was made before the trim; the one behind it takes a file that was used. The next
         // commit may use it up, so none follows before it was seen.
         let is_used = || loop {
             let state = shared.state.lock();

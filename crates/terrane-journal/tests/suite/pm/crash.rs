@@ -1,6 +1,6 @@
 //! The ring over the checker: the power fails at every fence and at some stores, and each image that may be
-//! left is recovered. What was acknowledged is there, what is there is a prefix, batches are whole.
-//! The same look finds a flush or a fence that is left out, and a zone that goes back before the edit.
+//! left is recovered. Acknowledged commits are there, the recovered ones are a prefix, batches are whole. The
+//! same check finds an omitted flush or fence, and a zone that goes back before the edit.
 //!
 //! `TERRANE_PM_SEQUENCES` says how many random sequences there are, also of those with a step left out;
 //! `TERRANE_PM_PART` is the number with each change, of those with no step left out.
@@ -212,7 +212,7 @@ fn found_with(omitted: Omitted, frees_first: bool, seed: u64) -> Vec<String> {
     run.wrong()
 }
 
-/// Each of the sequences shows what is wrong, by these words.
+/// Each of the sequences shows the omission, by these words.
 fn each_finds(omitted: Omitted, frees_first: bool, words: &str) {
     let sequences = asked_sequences().unwrap_or(1);
     for seed in 239..239 + sequences {

@@ -47,7 +47,7 @@ fn a_file_that_cannot_be_the_pool_is_refused() {
     refused(&missing, Kind::NotFound, "there is no pool");
     refused(&PoolSettings { bytes: 4096, ..settings.clone() }, Kind::Invalid, "4096 bytes");
     refused(&PoolSettings { bytes: 0, ..settings.clone() }, Kind::Invalid, "needs a length");
-    assert!(!settings.path.exists(), "nothing is made for what is refused");
+    assert!(!settings.path.exists(), "a refused opening makes nothing");
     begin_epoch(&Pool::open(&settings).unwrap().halloc, 3).unwrap();
     let own = PoolSettings { epoch: 3, ..settings.clone() };
     Pool::open(&own).unwrap();

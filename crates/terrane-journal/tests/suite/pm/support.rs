@@ -28,7 +28,7 @@ pub(crate) fn settings() -> JournalSettings {
     }
 }
 
-/// A disk whose segments are in `region`: made ready, or with what is in it.
+/// A disk whose segments are in `region`: formatted, or with the content of the region.
 pub(crate) fn disk_on<R: PmRegion + 'static>(region: R, is_new: bool) -> Result<Arc<ZoneDisk<R>>> {
     let base: Arc<dyn Disk> = Arc::new(MemDisk::new());
     base.create_dir(Path::new(DIR))?;
@@ -73,7 +73,7 @@ pub(crate) enum Omitted {
     Fences,
 }
 
-/// The checker's region without what is left out of the journal's steps.
+/// The checker's region without the omitted steps of the journal.
 pub(crate) fn omitting(region: Arc<Shadowed>, omitted: Omitted) -> Omitting {
     let is_segment = AtomicBool::new(false);
     Omitting::new(region, move |step| match step {

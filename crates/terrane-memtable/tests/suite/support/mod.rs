@@ -84,7 +84,7 @@ fn segment(id: u64, bytes: usize) -> Arc<SegmentMemory> {
     Arc::new(SegmentMemory { id: SegmentId(id), region: Region::heap(bytes) })
 }
 
-/// What an entry must be.
+/// An expected entry: key, number and kind, value.
 pub type Expected = (Vec<u8>, SeqKind, Vec<u8>);
 
 /// All versions in internal order.
