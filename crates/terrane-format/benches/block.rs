@@ -119,7 +119,7 @@ fn many(encoding: BlockEncoding, entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<(Block, 
     made
 }
 
-/// Random keys with their blocks, in a row: what is asked comes to the processor in time.
+/// Random keys with their blocks, in a row, so that the processor prefetches the questions.
 fn asked(made: &[(Block, usize, usize)], entries: &[(Vec<u8>, Vec<u8>)]) -> Vec<(usize, [u8; 16])> {
     let ask = |turn: u64| {
         let random = mix(turn);
@@ -210,8 +210,7 @@ fn scan(c: &mut Criterion) {
     }
 }
 
-/// What it costs to learn the hashes of a stored block's keys when it is reused: the price of not storing
-/// them.
+/// The cost to learn the hashes of a stored block's keys when it is reused: the price of not storing them.
 fn rehash(c: &mut Criterion) {
     let entries = entries(1000);
     let (bytes, count) = built(BlockEncoding::TwoLayer, &entries);

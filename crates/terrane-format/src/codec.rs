@@ -125,7 +125,7 @@ pub fn decode(compression: Compression, stored: &[u8], raw_len: usize) -> Result
 }
 
 /// As [`decode`], without a copy if the block is stored uncompressed, and without an allocation if `spare` is
-/// large enough: it becomes what is returned, and `stored` becomes the spare buffer of the next call.
+/// large enough: the result takes its memory, and `stored` becomes the spare buffer of the next call.
 ///
 /// # Errors
 /// As [`decode`].

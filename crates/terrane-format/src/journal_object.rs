@@ -43,7 +43,7 @@ pub struct JournalObject {
     pub parent: u128,
     /// Objects below this number are no longer needed; its own number if all are needed.
     pub first: u64,
-    /// All objects up to this number were there when this one was made; 0 if there is none.
+    /// All objects up to this number were there when this one was made; 0 if no object is known to be.
     pub confirmed: u64,
     /// Counts the writers of the manifest: each takes the next one.
     pub epoch: u64,
@@ -138,10 +138,10 @@ impl JournalObject {
         Ok((header, payload))
     }
 
-    /// Decodes a header at the front of `bytes`, which may have no more than that.
+    /// Decodes a header at the front of `bytes`, which may end behind it.
     ///
     /// # Errors
-    /// As [`JournalObject::decode`], but for what only the payload shows.
+    /// As [`JournalObject::decode`], except for errors that only the payload shows.
     pub fn decode_front(bytes: &[u8]) -> Result<JournalObject> {
         let fields = FORMAT.fields(bytes)?;
         let [tag, is_whole] = fields.tags();

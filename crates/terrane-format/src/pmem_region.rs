@@ -158,7 +158,7 @@ impl Class {
     /// The number of classes.
     pub const COUNT: usize = (OBJECT_BYTES_MAX.ilog2() - OBJECT_BYTES_MIN.ilog2() + 1) as usize;
 
-    /// The smallest class whose objects have room for `bytes`; `None` if there is none.
+    /// The smallest class whose objects have room for `bytes`; `None` if no class has.
     #[must_use]
     pub fn of(bytes: u64) -> Option<Self> {
         let bytes = bytes.max(OBJECT_BYTES_MIN);

@@ -56,7 +56,7 @@ const _: () = assert!(
 /// segment.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ChainLink {
-    /// The previous segment; 0 if there is none.
+    /// The previous segment; 0 for the first.
     pub id: SegmentId,
     /// Its last sequence number, or that of the segments before it if it holds no record.
     pub last_seq: SeqNo,

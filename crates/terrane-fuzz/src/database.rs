@@ -1,5 +1,5 @@
-//! Target: a whole database with one damaged file. Bytes: which file, what is set right, then the damage,
-//! change by change.
+//! Target: a whole database with one damaged file. Bytes: the number of the file, which checksums are set
+//! right, then the damage, change by change.
 //!
 //! All of it happens in a stepped world, so an input repeats exactly. Damage of a data file hits extents that
 //! live; set right are then the checksums of their blocks, index, filter and footer, and of their metas in
@@ -43,7 +43,7 @@ pub fn small_options() -> Options {
         level_base_bytes: 128 << 10,
         block_bytes: 1 << 10,
         level_fanout: 2,
-        // Damage to the journal is a part of what is tried.
+        // Damage to the journal is a part of the test.
         close_flush: false,
         background_threads: 1,
         ..Options::default()
@@ -311,7 +311,7 @@ fn judge(disk: MemDisk, expected: Option<&Rows>) {
     let _ = engine.close();
 }
 
-/// What is written after opening is read back, whatever the flush meets.
+/// Rows written after opening are read back, whatever the flush meets.
 fn go_on(engine: &Arc<Engine>, world: &SteppedWorld) {
     let Some(table) = engine.catalog().find("default") else { return };
     if engine.put(table.id, b"new", b"value", false).is_ok() {

@@ -27,7 +27,7 @@ const TAGS: [ObjectTag; 4] =
 /// chain whose headers, checksums and hashes are right.
 ///
 /// # Panics
-/// If a state that was read is not sound, or an error is none of damage or names no object.
+/// If a state that was read is not sound, or an error does not report damage or names no object.
 pub fn objects(bytes: &[u8]) {
     judge(read(pieces(bytes).iter().map(|(_, bytes)| bytes.to_vec()).collect()));
     judge(read_chained(bytes));
@@ -151,7 +151,7 @@ pub fn object_seeds() -> Vec<Seed> {
 /// The text of a deployment file.
 ///
 /// # Panics
-/// If what is accepted could not be opened, or an error is not that of a wrong file.
+/// If an accepted deployment could not be opened, or an error is not that of a wrong file.
 pub fn deployment(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let found = match Deployment::parse(&text, Path::new("/d")) {

@@ -222,7 +222,7 @@ impl Life {
     }
 
     /// Maintenance behind which every acknowledged batch survives a loss of power. The compaction of one
-    /// table is none: it flushes no other.
+    /// table does not count: it flushes no other.
     fn make_durable(&mut self, work: impl FnOnce(&Engine) -> Result<()>) {
         if self.maintain(work) {
             self.durable = self.acknowledged;
@@ -238,7 +238,7 @@ impl Life {
         self.has_faults = true;
     }
 
-    /// Ends the process or the power, opens what is left and judges it.
+    /// Ends the process or the power, opens the rest and judges it.
     fn restart(&mut self, death: Death) {
         self.snapshots.clear();
         self.disk.cut();

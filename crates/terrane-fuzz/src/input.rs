@@ -45,7 +45,7 @@ impl<'a> Input<'a> {
         self.u8() % bound
     }
 
-    /// What is left.
+    /// The remaining bytes.
     #[must_use]
     pub fn rest(&self) -> &'a [u8] {
         self.0

@@ -58,7 +58,7 @@ fn judge_report(bytes: &[u8]) {
             assert!(result.removed.iter().all(|removed| given(removed.id)), "it takes what was not given");
             assert!(
                 result.written().all(|meta| LEASE.contains(&meta.id.file)),
-                "it names what is not its own"
+                "it names an extent that is not its own"
             );
             let again = encode_report(&spec, &result);
             assert!(decode_report(&again, &spec, &LEASE).expect("what was encoded is decoded") == result);

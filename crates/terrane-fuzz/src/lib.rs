@@ -43,7 +43,7 @@ pub type Seed = (String, Vec<u8>);
 pub struct Target {
     /// Its name, also of its file in `fuzz/fuzz_targets` and of its directory in `fuzz/corpus`.
     pub name: &'static str,
-    /// What it does with an input.
+    /// The function that runs an input.
     pub run: fn(&[u8]),
     /// Makes the inputs of its corpus.
     pub seeds: fn() -> Vec<Seed>,
@@ -113,7 +113,7 @@ pub fn find(name: &str) -> Option<&'static Target> {
 /// Runs the target of this name: for the binaries of libFuzzer.
 ///
 /// # Panics
-/// If there is none, or the code under test breaks a promise.
+/// If no target has the name, or the code under test breaks a promise.
 pub fn run(name: &str, bytes: &[u8]) {
     (find(name).expect("the name of a target").run)(bytes);
 }

@@ -8,7 +8,7 @@ use terrane_format::metrics_page::{
 
 use crate::Seed;
 
-/// Decodes a page; what is accepted is written again as the same bytes.
+/// Decodes a page; an accepted page is written again as the same bytes.
 ///
 /// # Panics
 /// If there are two encodings of a page, or an error is not one of damage or of a later version.

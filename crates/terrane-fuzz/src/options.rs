@@ -24,9 +24,9 @@ pub fn run(bytes: &[u8]) {
     }
     let mut again = Options::default();
     for (name, value) in options.show() {
-        again.set(name, &value).expect("what is shown is accepted");
+        again.set(name, &value).expect("a shown value is accepted");
     }
-    assert!(again == options, "what is shown says everything");
+    assert!(again == options, "the shown values are complete");
     for processors in [1, 2, 64, usize::MAX] {
         match options.resolve(processors) {
             Ok(resolved) => {

@@ -81,7 +81,7 @@ fn locate_each(block: &Block, rows: &[Row]) {
             let Some((found, value)) = block.locate_at(said as u32, key, seq_kind.seq()) else { continue };
             let value = block.bytes().get(value).expect("a value lies in its block");
             let is_there = rows.iter().any(|row| (&row.0, row.1, &*row.2) == (key, found, value));
-            assert!(is_there, "entry {said} is none of the block");
+            assert!(is_there, "entry {said} is not in the block");
         }
     }
 }
@@ -91,7 +91,7 @@ fn use_stored(rows: &[Row]) {
     let mut chain = Chain::new();
     for (_, seq_kind, bytes) in rows {
         if let Some(stored) = corrupt_or(Stored::of_entry(*seq_kind, bytes)) {
-            assert!(bytes.ends_with(stored.value), "a value is the end of what is stored");
+            assert!(bytes.ends_with(stored.value), "a value is the end of the stored bytes");
         }
         if corrupt_or(chain.take(*seq_kind, bytes, Moment(1 << 40))) != Some(true) {
             let mut value = Vec::new();
@@ -148,7 +148,7 @@ pub fn index(bytes: &[u8]) {
         assert!(found <= index.len());
         assert!(
             index.rows().take(found).all(|row| row.last_key < key),
-            "what is in front ends before the key"
+            "the entries in front end before the key"
         );
         assert!(index.rows().skip(found).all(|row| row.last_key >= key), "what follows does not");
         assert!(index.find_before(key).is_none_or(|block| block < index.len()));
@@ -289,7 +289,7 @@ pub fn codec_seeds() -> Vec<Seed> {
     seeds
 }
 
-/// What the manifest says about an extent.
+/// The meta of an extent in the manifest.
 pub fn meta(bytes: &[u8]) {
     let _ = extent::describe_meta(bytes);
     let Some((meta, len)) = corrupt_or(ExtentMeta::decode(bytes)) else { return };

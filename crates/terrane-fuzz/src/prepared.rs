@@ -7,10 +7,10 @@ use terrane_format::prepared::{Claim, Prepared, Scanned};
 
 use crate::Seed;
 
-/// Decodes a record; what is accepted is written again, read again, and made into a batch.
+/// Decodes a record; an accepted record is written again, read again, and made into a batch.
 ///
 /// # Panics
-/// If what was encoded is not decoded to the same, or an error is not one of damage or of a later version.
+/// If an encoded record is not decoded to the same, or an error is not one of damage or of a later version.
 pub fn run(bytes: &[u8]) {
     let decoded = match Prepared::decode(bytes) {
         Ok(decoded) => decoded,

@@ -1,5 +1,5 @@
-//! Sets checksums right after a change, so that a decoder has to find the damage by itself. What is too
-//! damaged to say where a checksum lies is left as it is.
+//! Sets checksums right after a change, so that a decoder has to find the damage by itself. Bytes that are
+//! too damaged to say where a checksum lies are left as they are.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -16,8 +16,8 @@ const DIR: &str = "journal";
 /// Longest segment file that is made.
 const SEGMENT_BYTES_MAX: usize = 16 << 10;
 
-/// First byte: how many segments, and what is set right; second and third: the durable floor and what is
-/// flushed. The rest is cut into that many segments.
+/// First byte: the number of segments, and which checksums are set right; second and third: the durable floor
+/// and the flushed number. The rest is cut into that many segments.
 pub fn run(bytes: &[u8]) {
     let mut input = Input(bytes);
     let shape = input.u8();

@@ -1,4 +1,4 @@
-//! Target: a store of extents over data files of any length, told about any extents, then used.
+//! Target: a store of extents over data files of any length, given any extents, then used.
 //!
 //! Bytes: number of files, for each its number and length; number of extents, for each file, slot and slots;
 //! then operations. Held against sets of slots.

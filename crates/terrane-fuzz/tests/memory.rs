@@ -51,7 +51,7 @@ fn grow(bytes: usize) {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// The most memory that `work` has at once beyond what is there before it.
+/// The most memory that `work` has at once beyond the memory before it.
 fn peak_of(work: impl FnOnce()) -> usize {
     let before = LIVE.load(Relaxed);
     PEAK.store(before, Relaxed);

@@ -15,7 +15,7 @@ use terrane_pmem::{Emulated, Halloc, Owner, Profile};
 
 const REGION_BYTES: u64 = 512 << 20;
 const SIZES: [u64; 5] = [128, 512, 1 << 10, 4 << 10, 16 << 10];
-/// Bytes of chunks: of objects, and where a zone is what is allocated.
+/// Bytes of chunks: of objects, and of zones.
 const CHUNK_BYTES: u64 = 2 << 20;
 const ZONE_BYTES: u64 = 16 << 10;
 const PRESETS: [(&str, Profile); 3] =
@@ -44,7 +44,7 @@ fn halloc_row(clock: &dyn Clock, profile: Profile, (bytes, count): (u64, usize),
     let chunk_bytes = if is_zone { ZONE_BYTES } else { CHUNK_BYTES };
     let room = (bytes.max(if is_zone { ZONE_BYTES } else { 128 }) * count as u64 * 2).min(REGION_BYTES);
     let region = Emulated::new(Volatile::new(room.max(4 * CHUNK_BYTES)), profile);
-    // Memory that was touched: what is measured is not the first touch of pages.
+    // Memory that was touched, so that the first touch of pages is not measured.
     let zeros = vec![0; CHUNK_BYTES as usize];
     for at in (0..region.len() / CHUNK_BYTES).map(|chunk| chunk * CHUNK_BYTES) {
         region.write(at, &zeros).unwrap();

@@ -27,8 +27,8 @@ fn explore(rounds: usize, test: impl Fn() + Send + Sync + 'static) {
     Runner::new(PctScheduler::new(3, rounds), config()).run(move || again());
 }
 
-/// Runs each of `programs` by a thread of its own, with crash images at every cut; checks what is in use in
-/// the end.
+/// Runs each of `programs` by a thread of its own, with crash images at every cut; checks the memory in use
+/// in the end.
 fn race(prepare: impl Fn(&World<Shadowed>), programs: &[fn(&World<Shadowed>)]) {
     let world = Arc::new(small());
     prepare(&world);

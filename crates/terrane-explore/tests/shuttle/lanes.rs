@@ -58,7 +58,7 @@ fn desk(panics: bool) -> Arc<Desk<Doubler>> {
     Arc::new(Desk::new(Doubler { panics, at_once: 2 }))
 }
 
-/// What a client heard: answers in order, then how many requests were refused.
+/// The answers that a client got: in order, then how many requests were refused.
 #[derive(Default)]
 struct Heard {
     answers: Vec<u64>,

@@ -105,7 +105,7 @@ impl BlockCursor {
 
     /// Starts prefetching at the position.
     #[inline]
-    fn ask_anew(&mut self, bytes: &[u8]) {
+    fn ask_again(&mut self, bytes: &[u8]) {
         self.asked = self.pos.at;
         if self.pos.is_placed {
             self.ask_ahead(bytes);
@@ -121,7 +121,7 @@ impl BlockCursor {
                 with!(block, intervals => ordered::seek(intervals, &mut self.pos, &block.collation, key, seq))
             }
         }
-        self.ask_anew(block.bytes());
+        self.ask_again(block.bytes());
     }
 
     /// Goes to the last entry whose key is strictly less than `key`.
@@ -138,7 +138,7 @@ impl BlockCursor {
     pub fn seek_first<B: AsRef<[u8]>>(&mut self, block: &Block<B>) {
         self.clear();
         with!(block, intervals => intervals.move_first(&mut self.pos, 0));
-        self.ask_anew(block.bytes());
+        self.ask_again(block.bytes());
     }
 
     /// Goes to the last entry.

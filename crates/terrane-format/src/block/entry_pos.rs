@@ -34,7 +34,7 @@ pub(super) trait Intervals<'a>: Copy {
     fn count(self) -> usize;
     /// Offset of interval `interval`; for a number out of range, the end of the entries.
     fn start(self, interval: usize) -> usize;
-    /// Goes to the first entry of interval `interval`; removes the position if there is none.
+    /// Goes to the first entry of interval `interval`; removes the position behind the last interval.
     fn move_first(self, pos: &mut EntryPos, interval: usize);
     /// Goes to the next entry; removes the position after the last one.
     fn move_next(self, pos: &mut EntryPos);

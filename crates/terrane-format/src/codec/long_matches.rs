@@ -17,7 +17,7 @@ const MATCH_MIN: usize = 4;
 const LOOKS: [usize; 2] = [4, 16];
 /// Mean bytes of a long sequence.
 const LONG_BYTES: usize = 128;
-/// A repeat of no more bytes is copied byte by byte.
+/// A repeat of at most so many bytes is copied byte by byte.
 const SHORT_BYTES: usize = 32;
 
 /// The reason why a block is refused.

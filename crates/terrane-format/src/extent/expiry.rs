@@ -33,7 +33,7 @@ impl Expiry {
         }
     }
 
-    /// Summarises these expiry times; `None` if there are none. Sorts them.
+    /// Summarises these expiry times; `None` for an empty list. Sorts them.
     #[must_use]
     pub fn of(moments: &mut [Moment]) -> Option<Expiry> {
         moments.sort_unstable();

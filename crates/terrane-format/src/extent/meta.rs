@@ -59,7 +59,7 @@ pub struct ExtentMeta {
     pub blocks: u32,
     /// The index block.
     pub index: Handle,
-    /// The filter; empty if there is none.
+    /// The filter; empty for an extent without one.
     pub filter: Handle,
     /// The range deletes, if there are any.
     pub range_deletes: Option<Box<RangeSection>>,

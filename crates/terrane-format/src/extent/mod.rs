@@ -137,9 +137,9 @@ pub struct Footer {
     pub blocks: u32,
     /// The index block.
     pub index: Handle,
-    /// The filter; empty if there is none.
+    /// The filter; empty for an extent without one.
     pub filter: Handle,
-    /// The range deletes; empty if there are none.
+    /// The range deletes; empty for an extent without one.
     pub range_deletes: Handle,
     /// Number of fragments of range deletes.
     pub fragments: u32,
@@ -155,9 +155,9 @@ pub struct Footer {
     pub seq_max: SeqNo,
     /// The entries that expire, if there are any.
     pub expiry: Option<Expiry>,
-    /// The references to value tables; empty if there are none.
+    /// The references to value tables; empty for an extent without one.
     pub references: Handle,
-    /// True if the pointers may have positions; false if there are none.
+    /// True if the pointers may have positions; false without pointers.
     pub has_positions: bool,
     /// The section of a value table, if it is one.
     pub value_table: Option<ValueSection>,

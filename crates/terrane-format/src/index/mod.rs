@@ -169,7 +169,7 @@ impl<B: AsRef<[u8]>> IndexBlock<B> {
         (0..self.len()).map(|block| self.row(block))
     }
 
-    /// The first block whose last key is at or after `key`; `len()` if there is none.
+    /// The first block whose last key is at or after `key`; `len()` if all end before it.
     ///
     /// All entries of `key` lie in this block and in the blocks after it, as long as [`IndexBlock::goes_on`]
     /// holds.

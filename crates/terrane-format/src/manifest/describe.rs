@@ -24,8 +24,8 @@ pub fn describe(bytes: &[u8], field: &mut dyn FnMut(Field)) {
     let mut link = Link { seed, previous: seed, number: header.base };
     let mut at = FILE_HEADER_BYTES;
     while at < bytes.len() {
-        let mut tell = |told: Field| field(Field { offset: told.offset + at, ..told });
-        match describe_record(&bytes[at..], &mut link, &mut tell) {
+        let mut add = |part: Field| field(Field { offset: part.offset + at, ..part });
+        match describe_record(&bytes[at..], &mut link, &mut add) {
             Ok(len) => at += len,
             Err(error) => return field(broken(at, bytes.len() - at, error)),
         }
@@ -71,15 +71,15 @@ fn describe_record(bytes: &[u8], link: &mut Link, field: &mut dyn FnMut(Field)) 
         Field::new(21, 3, "zero", 0),
         Field::new(24, 4, "header_checksum", format!("{:08x} holds", header.checksum)),
     ];
-    let mut tell = |told: Field| field(told.within(0, &name));
-    fields.into_iter().for_each(&mut tell);
+    let mut add = |part: Field| field(part.within(0, &name));
+    fields.into_iter().for_each(&mut add);
     match header.tag {
         RecordTag::SnapshotEnd => {
             let count = payload.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-            tell(Field::new(RECORD_HEADER_BYTES, payload.len(), "operations", count));
+            add(Field::new(RECORD_HEADER_BYTES, payload.len(), "operations", count));
         }
-        _ => describe_edits(payload, &mut |told| {
-            tell(Field { offset: told.offset + RECORD_HEADER_BYTES, ..told });
+        _ => describe_edits(payload, &mut |part| {
+            add(Field { offset: part.offset + RECORD_HEADER_BYTES, ..part });
         }),
     }
     Ok(RECORD_HEADER_BYTES + payload.len())

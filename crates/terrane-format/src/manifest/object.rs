@@ -60,7 +60,7 @@ pub struct ManifestObject {
     pub number: u64,
     /// Hash of the object before it; 0 for the first.
     pub parent: u128,
-    /// Number of the snapshot that the state is read from: its own for a snapshot; 0 while there is none.
+    /// Number of the snapshot that the state is read from: its own for a snapshot; 0 before the first.
     pub base: u64,
     /// Counts the writers: each takes the next one.
     pub epoch: u64,
@@ -96,10 +96,10 @@ impl ManifestObject {
         Ok((header, payload))
     }
 
-    /// Decodes a header at the front of `bytes`, which may have no more than that.
+    /// Decodes a header at the front of `bytes`, which may end behind it.
     ///
     /// # Errors
-    /// As [`ManifestObject::decode`], but for what only the payload shows.
+    /// As [`ManifestObject::decode`], except for errors that only the payload shows.
     pub fn decode_front(bytes: &[u8]) -> Result<ManifestObject> {
         let fields = FORMAT.fields(bytes)?;
         let [tag, _] = fields.tags();

@@ -23,7 +23,7 @@ pub const VERSION: u32 = 1;
 pub const HEADER_BYTES: usize = 80;
 /// Most bytes of a page, header included.
 pub const PAGE_BYTES_MAX: usize = 64 << 10;
-/// Most bytes of a string; what is longer is cut between two characters.
+/// Most bytes of a string; a longer one is cut between two characters.
 pub const STRING_BYTES_MAX: usize = 255;
 
 /// Where the checksum lies.

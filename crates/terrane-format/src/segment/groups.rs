@@ -59,7 +59,7 @@ impl<'a> Groups<'a> {
         Ok((header, Groups { segment, seed: segment_seed(header.id, header.salt), walk, wasted: 0 }))
     }
 
-    /// Walks from the first valid group of segment `id`, whatever precedes it; `None` if there is none.
+    /// Walks from the first valid group of segment `id`, whatever precedes it; `None` if no group is valid.
     /// `salt` is that of its groups. For repair.
     #[must_use]
     pub fn anywhere(segment: &'a [u8], id: SegmentId, salt: Option<u32>) -> Option<Groups<'a>> {

@@ -311,7 +311,7 @@ fn versions_across_intervals() {
     }
 }
 
-/// 2-byte offsets end at 64 KiB: what is larger stays plain, and is read all the same.
+/// 2-byte offsets end at 64 KiB: a larger block stays plain, and is read all the same.
 #[test]
 fn large_blocks_stay_plain() {
     for (count, is_layered) in [(1000, true), (1500, false), (3000, false)] {

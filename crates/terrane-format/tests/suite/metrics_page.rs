@@ -1,4 +1,4 @@
-//! Pages of metrics: what is written is read, and any bytes give a page or an error.
+//! Pages of metrics: a written page is read back, and any bytes give a page or an error.
 
 use terrane_base::Kind;
 use terrane_format::manifest::DatabaseId;

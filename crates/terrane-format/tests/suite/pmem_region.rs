@@ -57,7 +57,7 @@ fn headers_are_read_back_and_damage_is_found() {
         );
     }
     assert_eq!(Superblock::decode(&header, 1 << 21).unwrap_err().kind(), Kind::Corrupt);
-    // The magic is written last: what is behind it does not count before.
+    // The magic is written last: bytes behind it do not count before.
     let mut cut = header;
     cut[..8].fill(0);
     assert_eq!(Superblock::decode(&cut, 1 << 20).unwrap_err().kind(), Kind::NotFound);

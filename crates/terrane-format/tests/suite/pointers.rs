@@ -126,7 +126,7 @@ fn positions_in_damaged_blocks_lead_to_nothing_else() {
                     };
                     let value = block.bytes().get(value).expect("a value lies in its block");
                     let is_there = rows.iter().any(|row| (&row.0, row.1, &*row.2) == (key, found, value));
-                    assert!(is_there, "byte {at}: entry {said} is none of the block");
+                    assert!(is_there, "byte {at}: entry {said} is not in the block");
                 }
             }
         }

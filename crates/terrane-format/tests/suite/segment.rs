@@ -110,7 +110,7 @@ fn built_groups_are_read_back() {
 
 /// The example of the page is what the code writes, byte for byte.
 #[test]
-fn the_page_shows_what_is_written() {
+fn the_example_of_the_page_is_the_written_segment() {
     let previous = ChainLink::default();
     let first = SegmentHeader { id: SegmentId(1), file: 1, bytes: 4096, previous, edit: 0, salt: SALT };
     let mut builder = Builder::new(first);

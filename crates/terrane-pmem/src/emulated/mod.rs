@@ -1,15 +1,16 @@
-//! A region that charges what persistent memory costs, and counts what is done to it.
+//! A region that charges the time of persistent memory, and counts its calls.
 //!
-//! # What is charged
-//! Each step waits, by spinning on the clock, until it has taken what the [`Profile`] says *on top of* what
-//! the region beneath it takes. There is no model of the caches: a load waits as if it missed them, a store
-//! as if it met them (0 ns in every preset), a flush of a line waits only if the line was stored to since it
-//! was flushed last. Lines that go to or come from the device take turns on it: that is the bandwidth.
+//! # Charges
+//! Each step waits, by spinning on the clock, until it has taken as long as the [`Profile`] says *on top of*
+//! the time of the region beneath it. There is no model of the caches: a load waits as if it missed them, a
+//! store as if it met them (0 ns in every preset), a flush of a line waits only if the line was stored to
+//! since it was flushed last. Lines that go to or come from the device take turns on it: that is the
+//! bandwidth.
 //!
 //! # Units
 //! The device writes whole units (256 bytes in Optane DIMMs) and has a buffer of a few of them, from which
 //! the one that was used longest ago leaves when another one comes. A unit is counted as written when it
-//! leaves; what is still in the buffer counts in [`Counts::unit_writes`], too.
+//! leaves; units in the buffer count in [`Counts::unit_writes`], too.
 //!
 //! Costs nothing where it is not used: code is generic over its region, and the region of the device is not
 //! aware of this one.
@@ -34,7 +35,7 @@ use pace::Pace;
 pub use profile::Profile;
 use units::UnitBuffer;
 
-/// What was done to an [`Emulated`] region since it was made.
+/// The calls of an [`Emulated`] region since it was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Calls that loaded; an exchange is one.
@@ -125,7 +126,7 @@ impl<R: PmRegion> Emulated<R> {
         &self.region
     }
 
-    /// What was done so far.
+    /// The calls so far.
     #[must_use]
     pub fn counts(&self) -> Counts {
         let get = |counter: &AtomicU64| counter.load(Ordering::Relaxed);

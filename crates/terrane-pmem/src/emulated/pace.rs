@@ -11,7 +11,7 @@ const CALIBRATION_CALLS: u64 = 256;
 #[derive(Debug)]
 pub(super) struct Pace {
     clock: Arc<dyn Clock>,
-    /// What a call of the clock takes: the step in which a wait begins takes it, too.
+    /// The time of a call of the clock: the step in which a wait begins takes it, too.
     clock_ns: u64,
     /// Until when the device is busy with lines that were sent to it, in nanoseconds of the clock.
     busy_until: AtomicU64,

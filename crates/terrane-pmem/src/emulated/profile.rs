@@ -2,8 +2,8 @@
 
 use terrane_device::pm::LINE_BYTES;
 
-/// What steps take beyond what the memory of this machine takes. Times are nanoseconds; bandwidths are bytes
-/// per microsecond, so megabytes per second.
+/// Times of steps beyond those of the memory of this machine. Times are nanoseconds; bandwidths are bytes per
+/// microsecond, so megabytes per second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Profile {
     /// A load, or a read of any length: the time to its first line.
@@ -24,9 +24,9 @@ pub struct Profile {
     pub buffered_units: u32,
 }
 
-/// What DRAM takes for a random load, the step of the presets that are multiples of it.
+/// Time of DRAM for a random load, the step of the presets that are multiples of it.
 const DRAM_READ_NS: u64 = 100;
-/// What DRAM takes for a flushed store or a fence.
+/// Time of DRAM for a flushed store or a fence.
 const DRAM_WRITE_NS: u64 = 60;
 
 impl Profile {

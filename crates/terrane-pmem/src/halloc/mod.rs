@@ -6,27 +6,27 @@
 //!
 //! * *Zones*: [`Halloc::grant`] hands out adjacent chunks. [`Reserve`] keeps some granted beforehand.
 //! * *Objects*: [`Halloc::allocate`] hands out a piece of a chunk of objects of one size.
-//! * *Volatile zones*: [`Halloc::grant_volatile`] hands out chunks for what is built again; nothing is
-//!   stored.
+//! * *Volatile zones*: [`Halloc::grant_volatile`] hands out chunks for content that is built again; nothing
+//!   is stored.
 //!
 //! # Why one flush and one fence are enough
 //! Whether memory is in use, and by which owner, is one word, and a word is durable as a whole or not at
 //! all. There is no log and no list: [`Halloc::open`] reads the words. Owners are known elsewhere (to the
-//! manifest) before anything is granted to them, so that what was granted just before a crash to an owner
-//! that is not known is freed at the next opening, and nothing leaks. The content of what is handed out is
-//! undefined, and durable when its owner says so: the owner writes bytes that prove themselves.
+//! manifest) before anything is granted to them, so that a grant just before a crash to an owner that is not
+//! known is freed at the next opening, and nothing leaks. The content of granted memory is undefined, and
+//! durable when its owner says so: the owner writes bytes that prove themselves.
 //!
 //! # Invariants
 //! 1. A chunk is in `free`, or in a volatile zone, or its word or that of the zone it is in is not free; the
 //!    same for objects and the lists of their pool.
 //! 2. Memory goes back to `free` or to its list only after the word that frees it is durable. Otherwise two
 //!    words could claim it after a crash.
-//! 3. A chunk of objects has words that are durably free before its own word says what it is.
+//! 3. A chunk of objects has words that are durably free before its own word says its kind.
 //!
 //! # Which thread may touch what
-//! Any thread calls any method. What is free is behind locks, which are not held while memory is accessed. A
-//! thread that took a chunk or an object from there is alone with its word; a word in use changes by
-//! compare-and-swap, so of two threads that free the same thing one gets an error.
+//! Any thread calls any method. The lists of free memory are behind locks, which are not held while memory is
+//! accessed. A thread that took a chunk or an object from there is alone with its word; a word in use changes
+//! by compare-and-swap, so of two threads that free the same thing one gets an error.
 
 mod free_runs;
 mod objects;
@@ -50,7 +50,7 @@ pub use reserve::Reserve;
 pub use salvage::Salvaged;
 pub use volatile_zone::VolatileZone;
 
-/// What errors name as their file.
+/// The name in errors, in the place of a file.
 const PLACE: &str = "persistent memory";
 
 /// The number of an owner of zones and objects, such as a memtable or the journal. It is known to the
@@ -119,7 +119,7 @@ impl<R: PmRegion> Halloc<R> {
     pub fn create(region: R, chunk_bytes: u64, region_id: u128) -> Result<Self> {
         let superblock = Superblock { region_id, geometry: Geometry::new(region.len(), chunk_bytes)? };
         if region.load(0)? != 0 {
-            let message = "the region is in use: make a new one, or remove what is there first";
+            let message = "the region is in use: make a new one, or remove its content first";
             return Err(Error::invalid(message).at(PLACE, 0));
         }
         let (word, header) = (WORD_BYTES as usize, superblock.encode());

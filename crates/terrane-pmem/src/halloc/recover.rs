@@ -1,7 +1,7 @@
-//! Opening a region: reads all owner words and frees what belongs to owners that are not known.
+//! Opening a region: reads all owner words and frees the memory of owners that are not known.
 //!
-//! 1. the superblock; 2. the table, chunk by chunk; 3. of each chunk of objects its words; 4. what is freed
-//!    is flushed, and one fence ends the opening.
+//! 1. the superblock; 2. the table, chunk by chunk; 3. of each chunk of objects its words; 4. freed words are
+//!    flushed, and one fence ends the opening.
 //!
 //! A crash anywhere in it is harmless: each word is freed on its own, and whether a word is freed does not
 //! depend on another one. A word that does not belong where it stands, or zones that overlap, are damage,
@@ -14,7 +14,7 @@ use terrane_format::pmem_region::{Class, OwnerWord, SUPERBLOCK_BYTES, Superblock
 use super::free_runs::FreeRuns;
 use super::{Halloc, Object, Owner, PLACE, Zone, read_superblock};
 
-/// What an opening found.
+/// The result of an opening.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recovered {
     /// Zones of owners that are known, by offset.

@@ -16,20 +16,20 @@ const PAGE_WORDS: u32 = 512;
 /// Stands for a word that cannot be read; no word in use has all bits.
 const UNREADABLE: u64 = u64::MAX;
 
-/// What is left of a region.
+/// The rest of a region.
 #[derive(Debug, Default)]
 pub struct Salvaged {
     /// Zones by their owners' sound words, as far as the region has bytes for them; two may overlap.
     pub zones: Vec<Zone>,
     /// Offsets of the chunks of which it is not known what begins there.
     pub unclear: Vec<u64>,
-    /// What is damaged.
+    /// The damage.
     pub damage: Vec<Error>,
 }
 
 impl<R: PmRegion> Halloc<R> {
-    /// Reads what is left of a region, which may be shorter than it was made. `chunk_bytes` is what its
-    /// chunks have if the superblock does not tell. The allocator has no free memory.
+    /// Reads the rest of a region, which may be shorter than it was made. `chunk_bytes` is the size of its
+    /// chunks if the superblock is damaged. The allocator has no free memory.
     ///
     /// # Errors
     /// `Invalid` if the superblock is sound and of another version of the format, or if the region is too

@@ -1,4 +1,5 @@
-//! Chunks for what is built again after every opening, such as an index: memory that happens to persist.
+//! Chunks for content that is built again after every opening, such as an index: memory that happens to
+//! persist.
 
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{Error, Kind, Result};
@@ -57,7 +58,7 @@ impl<R: PmRegion> VolatileZone<'_, R> {
                 let why = format!("a volatile zone has {} bytes left: {bytes} are asked for", all - used);
                 return Err(Error::new(Kind::Full, why));
             };
-            // Relaxed: the number hands out bytes; what is in them is published by their users.
+            // Relaxed: the number hands out bytes; their users publish the content.
             match self.used.compare_exchange_weak(used, end, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Ok(self.offset() + used),
                 Err(found) => used = found,

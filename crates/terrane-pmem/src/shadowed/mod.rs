@@ -1,14 +1,14 @@
 //! A region that knows which crash images the hardware may leave: the checker of persist order.
 //!
 //! # Model
-//! The caches hold what was stored, the memory what is durable. For every line with stores that are not
+//! The caches hold the stored bytes, the memory the durable ones. For every line with stores that are not
 //! durable for certain, the shadow keeps these stores in their order. At a crash each *word* of such a line
-//! is what it was durably, or what any of the kept stores to it left; words are independent of each other.
+//! has its durable value, or that of any of the kept stores to it; words are independent of each other.
 //!
 //! * A flush by a thread covers the stores to the line up to then, of every thread, as `clwb` writes back
 //!   the whole line; but of streamed stores only the thread's own, as those of others may still be in the
 //!   write buffer of their processor. It promises nothing yet.
-//! * A fence by a thread makes durable what its flushes covered and what it streamed.
+//! * A fence by a thread makes durable the lines that it flushed and the bytes that it streamed.
 //! * A line may be written back at any time without a flush: every kept store may be durable.
 //!
 //! So the images are those of Px86 (Raad, Wickerson, Neiger, Vafeiadis: Persistency semantics of the
@@ -68,13 +68,13 @@ pub enum LineState {
 /// A moment at which the power may fail, as a watcher gets it.
 #[derive(Debug)]
 pub struct Cut<'a> {
-    /// What happened just now.
+    /// The event of the cut.
     pub event: Event,
     shadow: &'a Shadow,
 }
 
 impl Cut<'_> {
-    /// What the region may contain if the power fails now.
+    /// The images that the region may have if the power fails now.
     #[must_use]
     pub fn images(&self) -> CrashImages {
         self.shadow.images()
@@ -95,7 +95,7 @@ struct State {
 }
 
 impl State {
-    fn tell(&mut self, event: Event) {
+    fn report(&mut self, event: Event) {
         if let Some(watcher) = &mut self.watcher {
             watcher(&Cut { event, shadow: &self.shadow });
         }
@@ -120,7 +120,7 @@ impl Shadowed {
         Shadowed { len, state: Mutex::new(State { shadow: Shadow::new(words), watcher: None }) }
     }
 
-    /// What the region may contain if the power fails now.
+    /// The images that the region may have if the power fails now.
     #[must_use]
     pub fn images(&self) -> CrashImages {
         self.state.lock().shadow.images()
@@ -152,7 +152,7 @@ impl Shadowed {
             let mut state = self.state.lock();
             let word = with_part(state.shadow.load(at), part, begin);
             state.shadow.store(at, word, thread::current().id(), event == Event::Stream);
-            state.tell(event);
+            state.report(event);
         }
         Ok(())
     }
@@ -183,7 +183,7 @@ impl PmRegion for Shadowed {
         let found = state.shadow.load(offset);
         if found == expected {
             state.shadow.store(offset, word, thread::current().id(), false);
-            state.tell(Event::Store);
+            state.report(Event::Store);
         }
         Ok(found)
     }
@@ -206,15 +206,15 @@ impl PmRegion for Shadowed {
         check_range(self.len, offset, len)?;
         let mut state = self.state.lock();
         lines(offset, len).for_each(|line| state.shadow.flush(line / LINE_BYTES, thread::current().id()));
-        state.tell(Event::Flush);
+        state.report(Event::Flush);
         Ok(())
     }
 
     fn fence(&self) -> Result<()> {
         let mut state = self.state.lock();
-        state.tell(Event::BeforeFence);
+        state.report(Event::BeforeFence);
         state.shadow.fence(thread::current().id());
-        state.tell(Event::Fence);
+        state.report(Event::Fence);
         Ok(())
     }
 }

@@ -80,7 +80,7 @@ fn random_bytes_never_panic() {
             let at = if rng.one_in(2) { rng.index(8 * 1024) } else { rng.index(damaged.len()) };
             damaged[at] = rng.next_u64() as u8;
         }
-        // With a sound header: what is behind it is looked at.
+        // With a sound header the opening looks at the bytes behind it.
         if rng.one_in(2) {
             damaged[..64].copy_from_slice(&image[..64]);
         }
@@ -90,7 +90,7 @@ fn random_bytes_never_panic() {
     }
 }
 
-/// Reads what is left of an image; a region that is too short for any is refused.
+/// Reads the rest of an image; a region that is too short for any is refused.
 fn salvage(image: &[u8], rng: &mut Rng) {
     let region = Volatile::with_content(image);
     let len = region.len();

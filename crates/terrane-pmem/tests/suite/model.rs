@@ -1,4 +1,4 @@
-//! Random operations and openings against a model: what is in use, by offset.
+//! Random operations and openings against a model: the memory in use, by offset.
 
 use std::collections::{BTreeMap, BTreeSet};
 

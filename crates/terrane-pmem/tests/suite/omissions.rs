@@ -16,7 +16,7 @@ enum Omitted {
     Fence(usize),
 }
 
-/// What is left out of an operation, and the flushes and fences that were met so far.
+/// The omitted step of an operation, and the flushes and fences that were met so far.
 #[derive(Debug, Default)]
 struct Steps {
     omitted: Omitted,

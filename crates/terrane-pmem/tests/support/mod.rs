@@ -56,7 +56,7 @@ pub(crate) enum Pending {
     Change(Thing, Owner),
 }
 
-/// What was acknowledged, and what was not yet.
+/// Acknowledged changes, and those that are not yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Expected {
     pub(crate) live: BTreeSet<Thing>,
@@ -90,7 +90,7 @@ impl Expected {
     }
 }
 
-/// What an opening of an image finds; an error says why the image is not one that may be left.
+/// The result of opening an image; an error says why the image is not one that may be left.
 pub(crate) fn recover(region: Shadowed) -> Result<(Halloc<Shadowed>, BTreeSet<Thing>), String> {
     let (halloc, found) = Halloc::open(region, is_known).map_err(|error| error.to_string())?;
     let zones = found.zones.iter().map(|zone| Thing::Zone(*zone));
@@ -139,7 +139,7 @@ pub(crate) fn check_cut_recovery(image: &[u8]) {
     }
 }
 
-/// What watchers found wrong, with the number of images they looked at.
+/// The findings of watchers, with the number of images they looked at.
 #[derive(Debug, Default)]
 pub(crate) struct Findings {
     pub(crate) images: u64,
@@ -149,7 +149,7 @@ pub(crate) struct Findings {
 /// Images that are drawn at a cut with more than the limit.
 const SAMPLES: u64 = 6;
 
-/// Looks at all images at every cut of `region`, each with what is expected then; where there are more than
+/// Looks at all images at every cut of `region`, each with its expected content; where there are more than
 /// `limit`, at a few.
 pub(crate) fn watch(
     region: &Shadowed,
@@ -178,7 +178,7 @@ pub(crate) fn watch(
     findings
 }
 
-/// An allocator with what is expected of it.
+/// An allocator with its expected state.
 pub(crate) struct World<R> {
     pub(crate) halloc: Halloc<R>,
     pub(crate) expected: Arc<Mutex<Expected>>,

@@ -83,7 +83,7 @@ impl PendingEntries {
         self.key(0)
     }
 
-    /// The last key; empty if there is none.
+    /// The last key; empty in an empty block.
     #[inline]
     pub(in crate::block) fn last_key(&self) -> &[u8] {
         self.entries.len().checked_sub(1).map_or(&[], |last| self.key(last))
