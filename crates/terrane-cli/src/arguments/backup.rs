@@ -21,7 +21,7 @@ Beside a process that writes the database, its state of that moment is copied, f
 pub struct Checkpoint {
     /// Directory of the database
     pub database: PathBuf,
-    /// Directory for the second one; must not exist
+    /// Directory for the checkpoint; must not exist
     pub target: PathBuf,
 }
 
@@ -51,7 +51,7 @@ pub struct Backup {
 /// The commands of `backup`.
 #[derive(Clone, Debug, Subcommand)]
 pub enum BackupCommand {
-    /// Make a backup of a database; copies what no earlier one has
+    /// Make a backup of a database; copies only new data
     Create(Create),
     /// List the backups: number, time, last commit, size, and what was new
     List(List),
@@ -128,7 +128,7 @@ pub struct Restore {
 pub struct Purge {
     /// Directory of the backups
     pub place: PathBuf,
-    /// How many stay
+    /// Number of backups to keep
     #[arg(long, value_name = "BACKUPS")]
     pub keep: usize,
     #[command(flatten)]

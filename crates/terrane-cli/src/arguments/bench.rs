@@ -103,7 +103,7 @@ pub struct RunFlags {
     /// Bytes of a value: a number, uniform(A,B) or pareto(SHAPE,SCALE,MAX)
     #[arg(long, value_name = "SIZE", help_heading = "Data")]
     pub value: Option<String>,
-    /// The part of a value that is left by compression, 0 to 1
+    /// Compressed size of a value over its original size, 0 to 1
     #[arg(long, value_name = "SHARE", help_heading = "Data")]
     pub entropy: Option<f64>,
     /// Tables over which the keys are spread
@@ -175,7 +175,7 @@ pub struct RunFlags {
     /// Replay a trace after the workloads
     #[arg(long, value_name = "FILE", help_heading = "Load")]
     pub replay: Option<PathBuf>,
-    /// Keep the recorded times of the replay
+    /// Replay at the recorded times
     #[arg(long, requires = "replay", help_heading = "Load")]
     pub as_recorded: bool,
 

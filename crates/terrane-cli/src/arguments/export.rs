@@ -15,7 +15,7 @@ Examples:
   terrane export people.terrane people.extents && terrane ingest other.terrane people.extents
 
 `terrane import` without --key reads each format back byte for byte, whatever bytes keys and values are:
-  jsonl    {\"key\":\"..\",\"value\":\"..\"}; key_hex and value_hex for what is no UTF-8
+  jsonl    {\"key\":\"..\",\"value\":\"..\"}; key_hex and value_hex for bytes that are not UTF-8
   csv      columns key,value,hex; the third has k or v where key or value is hexadecimal digits
   tsv      key, tab, value, with the escapes \\n \\r \\t \\\\ \\xNN
   extents  external files for `terrane ingest`; more than one from about 900 MiB on

@@ -78,7 +78,7 @@ pub struct Import {
     #[arg(long, conflicts_with = "key")]
     pub escaped: bool,
     /// Do not look whether a key is there already: faster where the table is much larger than memory, but
-    /// what is replaced is not counted
+    /// replaced rows are not counted
     #[arg(long)]
     pub blind: bool,
     /// Append the count of acknowledged records to this file after each batch

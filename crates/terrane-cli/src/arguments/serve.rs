@@ -60,7 +60,7 @@ pub struct Compactor {
     /// Bytes of outputs that all jobs hold in memory until they are uploaded, instead of stage_bytes for each
     #[arg(long, value_name = "BYTES")]
     pub memory: Option<u64>,
-    /// Name by which the writer tells this worker [default: drawn]
+    /// Name that the writer shows for this worker [default: random]
     #[arg(long)]
     pub name: Option<String>,
     /// Milliseconds between two looks for jobs

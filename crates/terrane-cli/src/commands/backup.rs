@@ -159,7 +159,7 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
 }
 
 /// Makes a backup; of a database that another process writes, as it is at one commit. The writer may merge
-/// what is being copied: then a newer state is taken.
+/// extents that are being copied: then a newer state is taken.
 fn create_of(
     engine: &Engine,
     command: &backup::Create,

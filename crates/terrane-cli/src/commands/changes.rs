@@ -24,7 +24,7 @@ pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(),
     while left > 0 {
         // Acquire: pairs with the store of the thread that waits for signals.
         if stop.load(Ordering::Acquire) {
-            // What is followed has no end of its own.
+            // A database that is followed has no end of its own.
             return if command.follow { Ok(()) } else { Err(stopped("not every change was printed")) };
         }
         let wait = if command.follow { TURN } else { Duration::ZERO };
@@ -46,7 +46,7 @@ fn begin(command: &changes::Changes) -> Result<Changes, Failure> {
     match beside(SeqNo(command.from.unwrap_or(1))) {
         Err(gone) if command.from.is_none() => match gone.oldest() {
             Some(oldest) => {
-                assert!(oldest > SeqNo(1), "what is gone is in front of the oldest that is kept");
+                assert!(oldest > SeqNo(1), "removed changes are in front of the oldest that is kept");
                 eprintln!(
                     "terrane: changes before {oldest} are no longer kept (options history_bytes, history_age)"
                 );

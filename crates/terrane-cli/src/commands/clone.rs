@@ -37,7 +37,7 @@ pub(super) fn run(engine: &Engine, command: &MakeClone, out: &mut dyn Write) -> 
     }
     let cloned = original.clone_to_with(&place, engine.moment(), &options, functions::writing())?;
     deployment::say(&command.original, cloned.journal);
-    tell(&cloned, command, target, out)
+    report(&cloned, command, target, out)
 }
 
 fn deployment_of(file: &Path) -> Result<Deployment, Failure> {
@@ -54,7 +54,7 @@ fn deployment_of(file: &Path) -> Result<Deployment, Failure> {
     }
 }
 
-fn tell(cloned: &Cloned, command: &MakeClone, target: &Path, out: &mut dyn Write) -> Result<(), Failure> {
+fn report(cloned: &Cloned, command: &MakeClone, target: &Path, out: &mut dyn Write) -> Result<(), Failure> {
     debug_assert!(
         cloned.objects > 0 || cloned.extents == 0,
         "an extent that is referenced lies in an object"

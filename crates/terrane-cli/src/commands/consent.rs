@@ -1,4 +1,4 @@
-//! Consent to what removes more than one key: `--yes`, or an answer on the terminal; `--dry-run` only says
+//! Consent to a removal of more than one key: `--yes`, or an answer on the terminal; `--dry-run` only lists
 //! what would be removed.
 
 use std::io::{self, IsTerminal, Write};
@@ -32,9 +32,9 @@ pub(super) fn is_given(consent: &Consent, remove: &str, out: &mut dyn Write) -> 
     Err(Failure::new(Code::Usage, format!("this would {remove}: confirm with --yes, or look with --dry-run")))
 }
 
-/// As long as the result lives, a signal ends the process: nothing was removed yet, and an answer that is
-/// waited for does not come. What is removed then is one record or one edit, which no signal divides. None in
-/// a shell, which goes on.
+/// As long as the result lives, a signal ends the process: nothing was removed yet, and the command would
+/// wait for the answer in vain. The removal itself is one record or one edit, which no signal divides. `None`
+/// in a shell, which goes on.
 ///
 /// # Errors
 /// As [`exit_on_signal`].

@@ -43,7 +43,7 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     let given = command.source_options.as_deref().unwrap_or_default();
     let source = Source::open(directory, command.library.as_deref(), given).map_err(|error| {
         let failure = failure(error);
-        // What is missing has one code, and the error of the library says where to get one.
+        // A missing library has one code, and its error says where to get one.
         let is_missing = command.library.as_ref().is_some_and(|library| files::require(library).is_err());
         Failure { code: if is_missing { Code::NotFound } else { failure.code }, ..failure }
     })?;

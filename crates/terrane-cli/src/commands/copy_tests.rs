@@ -64,7 +64,7 @@ fn a_copy_stops_behind_the_row_where_it_is_asked_to_and_goes_on_there() {
 
     // Asked before the first row: all tables are there, and nothing more is loaded.
     let mut copy = begin(&db, &source, &stop);
-    assert_eq!(copy.state.families[index].tally.rows, 1234, "it knows what is there");
+    assert_eq!(copy.state.families[index].tally.rows, 1234, "it knows the copied rows");
     assert_eq!(copy.copy_all().expect_err("it was asked to stop").code, Code::Stopped);
     drop(copy);
     assert_eq!(target.iter().count(), 1234);

@@ -46,7 +46,7 @@ pub(super) fn run(command: &Doctor, out: &mut dyn Write) -> Result<(), Failure> 
     }
     let Some(first) = failures.first() else { return Ok(()) };
     out.flush()?;
-    // What is damaged matters more than what cannot be accepted or reached.
+    // Damage matters more than a part that cannot be accepted or reached.
     let code =
         failures.iter().find(|failure| failure.code == Code::Corrupt).map_or(first.code, |worst| worst.code);
     let message = format!("{shown}: {} of {} are wrong", failures.len(), tried.len());

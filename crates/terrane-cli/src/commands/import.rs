@@ -68,7 +68,7 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     out.flush()?;
     close(engine, db)?;
     done?;
-    // What is durable and not flushed is replayed: that it could not be flushed loses nothing.
+    // Durable records that are not flushed are replayed: a flush that failed loses nothing.
     Ok(flushed?)
 }
 

@@ -65,7 +65,7 @@ struct Pending {
     replaced: u64,
     /// Number of the table and key of each record.
     keys: BTreeSet<(u32, Vec<u8>)>,
-    /// The end of the last record in it; none if there is none.
+    /// The end of the last record in it; `None` for an empty batch.
     position: Option<import::Position>,
 }
 

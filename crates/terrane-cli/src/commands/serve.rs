@@ -21,7 +21,7 @@ const TURN: Duration = Duration::from_millis(50);
 /// Turns between two looks whether the log is idle.
 const IDLE_TURNS: u64 = 20;
 /// Time until the same line is printed again.
-const TELL_AGAIN: Duration = Duration::from_secs(60);
+const LOG_AGAIN: Duration = Duration::from_secs(60);
 
 /// Serves a part.
 pub(super) fn run(command: &Serve, out: &mut dyn Write) -> Result<(), Failure> {
@@ -77,7 +77,7 @@ fn serve(
 fn keep(log: &LogBucket, stop: &Arc<AtomicBool>, env: &Env) -> terrane_base::Result<Box<dyn Joiner>> {
     let (log, stop, clock) = (log.clone(), Arc::clone(stop), env.clock.clone());
     let keep = move || {
-        let mut told = Told::default();
+        let mut logged = LoggedLines::default();
         for turn in 0u64.. {
             // Acquire: as that of the service.
             if stop.load(Ordering::Acquire) {
@@ -85,21 +85,21 @@ fn keep(log: &LogBucket, stop: &Arc<AtomicBool>, env: &Env) -> terrane_base::Res
             }
             clock.sleep(TURN);
             if turn % IDLE_TURNS == 0 {
-                look_after(&log, &mut told, clock.now());
+                look_after(&log, &mut logged, clock.now());
             }
         }
     };
     env.spawn.spawn("terrane-log-keeper", Box::new(keep))
 }
 
-/// Marks a log that is idle, and tells its trouble.
-fn look_after(log: &LogBucket, told: &mut Told, now: Duration) {
-    // A mark that fails loses nothing: the next changes tell.
+/// Marks a log that is idle, and prints its trouble.
+fn look_after(log: &LogBucket, logged: &mut LoggedLines, now: Duration) {
+    // A mark that fails loses nothing: the next changes return the error.
     let _ = log.mark_if_idle();
     if let Some(error) = log.take_trouble() {
         let line = text::shown(error.to_string().replace('\n', " "));
         assert!(!line.contains('\n'), "one line for each trouble");
-        if told.is_due(&line, now) {
+        if logged.is_due(&line, now) {
             eprintln!("terrane: {line}");
         }
     }
@@ -107,12 +107,12 @@ fn look_after(log: &LogBucket, told: &mut Told, now: Duration) {
 
 /// The lines that were logged, and when.
 #[derive(Default)]
-struct Told(BTreeMap<String, Duration>);
+struct LoggedLines(BTreeMap<String, Duration>);
 
-impl Told {
+impl LoggedLines {
     /// Returns true if a line was not logged for a while; it counts as logged then.
     fn is_due(&mut self, line: &str, now: Duration) -> bool {
-        self.0.retain(|_, at| *at + TELL_AGAIN > now);
+        self.0.retain(|_, at| *at + LOG_AGAIN > now);
         let is_due = !self.0.contains_key(line);
         if is_due {
             self.0.insert(line.to_owned(), now);
@@ -220,10 +220,10 @@ mod tests {
 
     #[test]
     fn alternating_troubles_are_logged_once_in_a_minute_each() {
-        let mut told = Told::default();
+        let mut logged = LoggedLines::default();
         let lines = (0..150).map(|second| (second, ["a", "b"][second as usize % 2]));
-        let due = lines.filter(|(second, line)| told.is_due(line, Duration::from_secs(*second)));
+        let due = lines.filter(|(second, line)| logged.is_due(line, Duration::from_secs(*second)));
         assert_eq!(due.map(|(second, _)| second).collect::<Vec<_>>(), [0, 1, 60, 61, 120, 121]);
-        assert!(told.0.len() <= 2, "old ones are forgotten");
+        assert!(logged.0.len() <= 2, "old ones are forgotten");
     }
 }

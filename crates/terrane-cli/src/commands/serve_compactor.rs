@@ -54,8 +54,8 @@ fn run_all(workers: Vec<Worker>, command: &Compactor, stop: &Stop, env: &Env) ->
     for worker in workers {
         let (stop, idle_max, failed) = (stop.clone(), command.idle_max(), failed.clone());
         let body = move || {
-            let mut tell = |line: &str| eprintln!("terrane: {}", text::shown(line.replace('\n', " ")));
-            if let Err(error) = worker.run(&stop, idle_max, &mut tell) {
+            let mut print = |line: &str| eprintln!("terrane: {}", text::shown(line.replace('\n', " ")));
+            if let Err(error) = worker.run(&stop, idle_max, &mut print) {
                 failed.lock().get_or_insert(error);
                 stop.ask();
             }

@@ -203,7 +203,7 @@ fn follow<J: Job>(
     write!(out, "{}", table(&state.sum))?;
     if state.failures.is_empty() {
         let is_stopped = stop.load(Ordering::Acquire);
-        return if is_stopped { Err(stopped("what is done has no failure")) } else { Ok(()) };
+        return if is_stopped { Err(stopped("the finished runs have no failure")) } else { Ok(()) };
     }
     for (number, script) in &state.failures {
         writeln!(out, "\n# {number} failed; do it again with: terrane sim --replay FILE\n{script}")?;

@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use terrane_remote::ClonePin;
 
-/// The name of a gauge of each pin, what it is, and its value.
+/// A gauge per pin: name, help text, value.
 type Gauge = (&'static str, &'static str, fn(&ClonePin) -> String);
 
 const GAUGES: [Gauge; 3] = [

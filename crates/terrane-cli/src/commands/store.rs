@@ -131,18 +131,18 @@ fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
         }
         opened => {
             let db = opened?;
-            tell_of_break(&db, path, options.read_only);
+            report_break(&db, path, options.read_only);
             Ok(db)
         }
     }
 }
 
-/// Says that the opening found sound records that it did not bring back.
-fn tell_of_break(db: &Db, path: &Path, is_read_only: bool) {
+/// Prints that the opening found sound records that it did not bring back.
+fn report_break(db: &Db, path: &Path, is_read_only: bool) {
     let stats = db.stats();
     let (found, lost) = (stats.records_behind_break, stats.records_behind_break_lost);
     let shown = text::path(path);
-    let tell = |records: u64, what: &str| {
+    let report = |records: u64, what: &str| {
         if records > 0 {
             eprintln!(
                 "terrane: {shown}: the journal breaks, and {records} sound records behind the break are {what}"
@@ -150,14 +150,14 @@ fn tell_of_break(db: &Db, path: &Path, is_read_only: bool) {
         }
     };
     if is_read_only {
-        tell(found, "not shown: `terrane check` names the place; repair it before anything writes to it");
+        report(found, "not shown: `terrane check` names the place; repair it before anything writes to it");
         return;
     }
-    tell(
+    report(
         found.saturating_sub(lost),
         "set aside: `terrane check` names the files; `terrane repair` reads them",
     );
-    tell(lost, "lost: there was no room to set them aside");
+    report(lost, "lost: there was no room to set them aside");
 }
 
 /// Closes a database that [`open`] gave, unless it is that of a shell.

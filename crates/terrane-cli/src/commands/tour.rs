@@ -45,7 +45,7 @@ pub(super) fn run(engine: &Engine, database: &Path, out: &mut dyn Write) -> Resu
     for line in lines {
         // Acquire: pairs with the store of the thread that waits for signals.
         if stop.load(Ordering::Acquire) {
-            return Err(stopped(format!("the tour is not over; {db} is sound, and stays")));
+            return Err(stopped(format!("the tour is not over; the database {db} is intact and was kept")));
         }
         writeln!(out, "\n$ terrane {}", line.join(" "))?;
         let mut arguments = Arguments::try_parse_from(std::iter::once("terrane").chain(line.iter().copied()))

@@ -168,8 +168,8 @@ fn a_machine_without_rocksdb_runs_the_rest_of_a_plan() {
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("apt install") && words.contains("rocksdbjni"), "{said}");
     let typed = run("bench --config p.toml --engines null,rocksdb");
-    let told = String::from_utf8(typed.stderr).unwrap();
-    assert!(typed.status.code() == Some(2) && told.contains("librocksdb-dev"), "{told}");
+    let error = String::from_utf8(typed.stderr).unwrap();
+    assert!(typed.status.code() == Some(2) && error.contains("librocksdb-dev"), "{error}");
 }
 
 #[test]
@@ -182,11 +182,11 @@ fn a_step_that_failed_is_listed_and_the_exit_code_says_so() {
          [[scenario]]\nname = \"s\"\nsteps = [\"load\", \"readrandom\"]\nrun = { operations = 100 }\n",
     );
     let done = shell.run("bench --config p.toml --json run.json --html run.html");
-    let (said, told) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
-    assert_eq!(done.status.code(), Some(6), "{told}");
+    let (said, error) = (String::from_utf8(done.stdout).unwrap(), String::from_utf8(done.stderr).unwrap());
+    assert_eq!(done.status.code(), Some(6), "{error}");
     assert!(
-        told.contains("1 of the cells failed, first s / load / lmdb: lmdb: write: the map is full"),
-        "{told}"
+        error.contains("1 of the cells failed, first s / load / lmdb: lmdb: write: the map is full"),
+        "{error}"
     );
     assert!(said.contains("FAILED") && shell.path("run.html").exists(), "{said}");
     assert!(shell.ok("bench report run.json").contains("the map is full"));
@@ -213,7 +213,7 @@ fn a_run_removes_only_what_it_made() {
     let kept = below().into_iter().find(|name| name.starts_with("run-")).unwrap();
     assert!(shell.path(&format!("d/{kept}/1-bench-terrane-0")).exists(), "{kept}");
     run("");
-    assert_eq!(below().len(), 2, "neither what was kept nor what is another's is removed");
+    assert_eq!(below().len(), 2, "neither kept databases nor those of another run are removed");
     assert_eq!(std::fs::read_to_string(shell.path("d/1-bench-terrane-0/mine")).unwrap(), "precious");
 }
 
@@ -269,10 +269,10 @@ fn an_engine_that_dies_is_reported_at_the_step_it_was_in() {
     let child = std::fs::read_to_string(children).unwrap();
     assert!(Command::new("kill").args(["-KILL", child.trim()]).status().unwrap().success(), "{child:?}");
     let ended = run.wait_with_output().unwrap();
-    let told = String::from_utf8(ended.stderr).unwrap();
-    assert_eq!(ended.status.code(), Some(6), "{told}");
-    assert!(told.contains("bench / readrandom / terrane: the process ended early (signal: 9"), "{told}");
-    assert!(shell.ok("bench report dead.json").contains("readrandom / terrane #0: FAILED"), "{told}");
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!(ended.status.code(), Some(6), "{error}");
+    assert!(error.contains("bench / readrandom / terrane: the process ended early (signal: 9"), "{error}");
+    assert!(shell.ok("bench report dead.json").contains("readrandom / terrane #0: FAILED"), "{error}");
 }
 
 #[test]

@@ -48,13 +48,13 @@ fn a_backup_and_a_checkpoint_are_made_beside_a_writer() {
     db.put(b"b", b"2").unwrap();
     let me = std::process::id().to_string();
     let made = shell.run("backup create db place");
-    let (said, told) = (String::from_utf8(made.stdout).unwrap(), String::from_utf8(made.stderr).unwrap());
-    assert!(made.status.success() && told.contains(&me), "{told}");
+    let (said, error) = (String::from_utf8(made.stdout).unwrap(), String::from_utf8(made.stderr).unwrap());
+    assert!(made.status.success() && error.contains(&me), "{error}");
     assert!(said.starts_with("backup 1 has every commit up to #2: 1 extents"), "{said}");
     shell.fails("backup create db place --flush", 5, &[&me, "--flush"]);
     let made = shell.run("checkpoint db second");
-    let (said, told) = (String::from_utf8(made.stdout).unwrap(), String::from_utf8(made.stderr).unwrap());
-    assert!(made.status.success() && told.contains(&me), "{told}");
+    let (said, error) = (String::from_utf8(made.stdout).unwrap(), String::from_utf8(made.stderr).unwrap());
+    assert!(made.status.success() && error.contains(&me), "{error}");
     assert!(said.contains("every commit up to #2: 0 data files linked"), "{said}");
     db.put(b"c", b"3").unwrap();
     assert_eq!(shell.ok("scan second"), "a\t1\nb\t2\n");

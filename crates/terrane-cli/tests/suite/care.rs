@@ -235,10 +235,10 @@ fn every_command_with_long_work_shows_how_far_it_is() {
             let _ = std::fs::remove_dir_all(shell.path(made));
         }
         let line = if line.starts_with("import") { "import db p.jsonl --key id --restart" } else { line };
-        let told = shell.command(line).env("TERRANE_PROGRESS_SECONDS", "0").output().unwrap();
-        let error = String::from_utf8(told.stderr).unwrap();
+        let done = shell.command(line).env("TERRANE_PROGRESS_SECONDS", "0").output().unwrap();
+        let error = String::from_utf8(done.stderr).unwrap();
         let shown = error.lines().filter(|line| line.starts_with("terrane: ") && line.contains(" elapsed"));
-        assert!(told.status.success() && shown.count() > 0, "{line}: {error}");
+        assert!(done.status.success() && shown.count() > 0, "{line}: {error}");
     }
 }
 

@@ -269,7 +269,7 @@ fn the_tour_runs_twice() {
 }
 
 #[test]
-fn repair_writes_a_new_database_and_names_what_is_lost() {
+fn repair_writes_a_new_database_and_names_lost_rows() {
     let shell = Shell::new();
     shell.file("people.jsonl", people(3000));
     shell.ok("import db people.jsonl --key id");

@@ -201,14 +201,15 @@ fn a_copy_goes_on_where_it_was_and_is_compared_as_a_whole() {
     native_source(&shell, 500);
     let line = import("new", "old", &library);
     shell.ok(&line);
-    // As if the process had ended before it wrote how far it was: what is loaded again is the same.
+    // As if the process had ended before it wrote how far it was: the rows that are loaded again are the
+    // same.
     for (count, left) in [(0, "1,000"), (1, "999"), (250, "750"), (500, "500")] {
         state_after(&shell, count);
         let said = shell.ok(&line);
         assert!(said.contains(&format!("copied {left} rows")), "{said}");
         assert!(said.contains("table \"default\": 500 rows"), "{said}");
     }
-    // What is not as in the source is found, and named.
+    // Rows that differ from the source are found, and named.
     state_after(&shell, 250);
     let db = Db::open(shell.path("new")).unwrap();
     db.put(7u32.to_be_bytes(), b"other").unwrap();

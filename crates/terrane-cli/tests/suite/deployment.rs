@@ -142,9 +142,10 @@ fn a_wrong_deployment_and_a_command_without_deployments_are_refused_by_name() {
     shell.fails("put other.toml k v", 2, &["no database", "/other"]);
     let json = shell.run("doctor other.toml --json");
     assert_eq!(json.status.code(), Some(2));
-    let told: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
-    let wrong: Vec<_> = told["parts"].as_array().unwrap().iter().filter(|part| part["ok"] == false).collect();
-    assert!(told["ok"] == false && wrong.len() == 1 && wrong[0]["part"] == "manifest", "{told}");
+    let report: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    let wrong: Vec<_> =
+        report["parts"].as_array().unwrap().iter().filter(|part| part["ok"] == false).collect();
+    assert!(report["ok"] == false && wrong.len() == 1 && wrong[0]["part"] == "manifest", "{report}");
     assert_eq!(shell.ok("get app.toml k"), "v");
 }
 

@@ -1,5 +1,5 @@
 //! Kills the importer with SIGKILL at random moments, again and again over one database, and verifies after
-//! each kill that (1) everything acknowledged is there, (2) what is there is a prefix of the input, (3) no
+//! each kill that (1) every acknowledged record is there, (2) the records are a prefix of the input, (3) no
 //! batch is half there, over both tables that a batch changes, (4) `check` finds nothing. `TERRANE_KILLS`
 //! sets how many times (default 6; the release check does 200).
 #![expect(
@@ -30,7 +30,7 @@ fn kills() -> u64 {
 fn write_input(path: &Path) {
     let mut text = String::new();
     for number in 0..RECORDS {
-        // Scattered keys, so that flushes overlap what is stored.
+        // Scattered keys, so that flushes overlap stored extents.
         let key = number.wrapping_mul(0x9e37_79b9_7f4a_7c15);
         writeln!(text, "{{\"id\":\"{key:016x}\",\"number\":{number},\"text\":\"{}\"}}", "x".repeat(60))
             .unwrap();

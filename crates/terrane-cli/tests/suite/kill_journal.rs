@@ -75,7 +75,7 @@ fn key(thread: u64, number: u64) -> String {
     format!("{thread}/{number:08}")
 }
 
-/// Puts durably until told to stop; counts what was acknowledged.
+/// Puts durably until `stop` is set; counts the acknowledged puts.
 fn write(db: &Db, thread: u64, acknowledged: &AtomicU64, stop: &AtomicBool) {
     while !stop.load(Ordering::Acquire) {
         let number = acknowledged.load(Ordering::Acquire);

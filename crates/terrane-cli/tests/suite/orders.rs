@@ -82,9 +82,9 @@ fn a_table_whose_order_is_missing_is_checked_whole() {
 fn a_table_without_its_comparator_is_checked_but_for_its_order_and_not_repaired() {
     let shell = Shell::new();
     make_ordered(&shell.path("db"));
-    let told = "not checked: table \"lengths\": the order of its keys, \"test.length\"";
+    let unchecked = "not checked: table \"lengths\": the order of its keys, \"test.length\"";
     let checked = shell.ok("check db");
-    assert!(checked.contains(told) && checked.contains(": 0 findings"), "{checked}");
+    assert!(checked.contains(unchecked) && checked.contains(": 0 findings"), "{checked}");
     let repair = shell.run("repair db new");
     let (lost, error) =
         (String::from_utf8(repair.stdout).unwrap(), String::from_utf8(repair.stderr).unwrap());
@@ -113,7 +113,7 @@ fn a_table_without_its_comparator_is_checked_but_for_its_order_and_not_repaired(
     let check = shell.run("check db");
     let found = String::from_utf8(check.stdout).unwrap();
     assert_eq!(check.status.code(), Some(3), "{found}");
-    assert!(found.contains(told) && !found.contains(" 0 findings"), "{found}");
+    assert!(found.contains(unchecked) && !found.contains(" 0 findings"), "{found}");
 }
 
 #[test]

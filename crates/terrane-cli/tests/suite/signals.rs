@@ -1,4 +1,4 @@
-//! Signals: a command ends in good order with code 7 and says what is left, whatever it was doing.
+//! Signals: a command ends in good order with code 7 and says what remains, whatever it was doing.
 //!
 //! A full pipe holds the command that prints its rows until it has said that it stops, so its end is certain.
 //! Other work may be over before the signal comes: it then ends with code 0 and the whole result. In no case
@@ -39,15 +39,15 @@ fn kill(child: &Child, signal: &str) {
 struct Running {
     child: Child,
     said: BufReader<ChildStdout>,
-    told: BufReader<ChildStderr>,
+    errors: BufReader<ChildStderr>,
 }
 
 /// Starts a command.
 fn start(command: Command) -> Running {
     let mut child = spawn(command);
     let said = BufReader::new(child.stdout.take().unwrap());
-    let told = BufReader::new(child.stderr.take().unwrap());
-    Running { child, said, told }
+    let errors = BufReader::new(child.stderr.take().unwrap());
+    Running { child, said, errors }
 }
 
 /// Starts a command that says at once how far it is.
@@ -57,9 +57,9 @@ fn start_with_progress(shell: &Shell, line: &str) -> Running {
     start(command)
 }
 
-fn next_line(told: &mut impl BufRead) -> String {
+fn next_line(errors: &mut impl BufRead) -> String {
     let mut line = String::new();
-    told.read_line(&mut line).unwrap();
+    errors.read_line(&mut line).unwrap();
     line
 }
 
@@ -84,12 +84,12 @@ fn wait_or_kill(child: &mut Child) -> ExitStatus {
 fn ended(
     mut child: Child,
     mut said: impl Read + Send,
-    mut told: impl Read + Send,
+    mut errors: impl Read + Send,
 ) -> (ExitStatus, String, String) {
     let mut rest = (String::new(), String::new());
     let status = std::thread::scope(|scope| {
         scope.spawn(|| said.read_to_string(&mut rest.0).unwrap());
-        scope.spawn(|| told.read_to_string(&mut rest.1).unwrap());
+        scope.spawn(|| errors.read_to_string(&mut rest.1).unwrap());
         wait_or_kill(&mut child)
     });
     (status, rest.0, rest.1)
@@ -99,13 +99,13 @@ fn ended(
 fn a_command_that_prints_rows_stops_between_two() {
     let shell = filled();
     for line in ["scan db", "export db -", "changes db"] {
-        let Running { child, mut said, mut told } = start(shell.command(line));
+        let Running { child, mut said, mut errors } = start(shell.command(line));
         assert!(!said.fill_buf().unwrap().is_empty(), "{line}: no first row");
         // The pipe of the rows is full, or will be: the command cannot come to its end.
         kill(&child, "TERM");
-        let first = next_line(&mut told);
+        let first = next_line(&mut errors);
         assert!(first.contains("stopping in good order"), "{line}: {first}");
-        let (status, _, error) = ended(child, said, told);
+        let (status, _, error) = ended(child, said, errors);
         assert_eq!(status.code(), Some(7), "{line}: {error}");
         assert!(error.starts_with("terrane: error: ") && error.contains("stopped by a signal"), "{error}");
     }
@@ -114,12 +114,12 @@ fn a_command_that_prints_rows_stops_between_two() {
 /// Runs a command, sends a signal when it has said how far it is, and returns its code, 7 or 0, and what it
 /// said on standard error.
 fn signalled(shell: &Shell, line: &str) -> (i32, String) {
-    let Running { child, said, mut told } = start_with_progress(shell, line);
-    let first = next_line(&mut told);
+    let Running { child, said, mut errors } = start_with_progress(shell, line);
+    let first = next_line(&mut errors);
     assert!(first.contains(" elapsed"), "{line}: {first}");
     // Its code may be read already: the signal then finds a process that has ended.
     kill(&child, "TERM");
-    let (status, _, error) = ended(child, said, told);
+    let (status, _, error) = ended(child, said, errors);
     let code = status.code().unwrap_or_else(|| panic!("{line}: ended by the signal: {error}"));
     assert!(code == 0 || code == 7 && error.contains("stopped by a signal"), "{line}: {code}: {error}");
     (code, error)
@@ -177,11 +177,11 @@ fn a_tour_that_is_stopped_leaves_a_sound_database() {
 fn a_simulation_ends_with_the_seeds_that_it_has_begun() {
     let shell = Shell::new();
     let line = "sim --until 18446744073709551615 --operations 20 --threads 1";
-    let Running { child, said, mut told } = start_with_progress(&shell, line);
-    let first = next_line(&mut told);
+    let Running { child, said, mut errors } = start_with_progress(&shell, line);
+    let first = next_line(&mut errors);
     assert!(first.starts_with("terrane: sim ") && first.contains(" runs"), "{first}");
     kill(&child, "INT");
-    let (status, said, error) = ended(child, said, told);
+    let (status, said, error) = ended(child, said, errors);
     assert_eq!(status.code(), Some(7), "{error}");
     assert!(said.contains(" done in ") && error.contains("stopped by a signal"), "{said}{error}");
 }
@@ -208,10 +208,10 @@ fn a_shell_stops_also_when_its_terminal_is_closed() {
     shell.ok("put db a 1");
     for signal in ["TERM", "HUP", "INT"] {
         let (mut child, input, said) = shell_of(shell.command("shell db"));
-        let told = child.stderr.take().unwrap();
+        let errors = child.stderr.take().unwrap();
         kill(&child, signal);
         // The pipe stays open: the shell waits for a line, and ends all the same.
-        let (status, _, error) = ended(child, said, told);
+        let (status, _, error) = ended(child, said, errors);
         drop(input);
         assert_eq!(status.code(), Some(7), "{signal}: {error}");
         assert!(error.contains("stopped by a signal while it waited for a line"), "{signal}: {error}");
@@ -226,10 +226,10 @@ fn a_command_started_with_nohup_outlives_its_terminal() {
     let binary = env!("CARGO_BIN_EXE_terrane");
     command.args(["-c", "trap '' HUP; exec \"$0\" shell db", binary]).current_dir(shell.path(""));
     let (mut child, mut input, mut said) = shell_of(command);
-    let told = child.stderr.take().unwrap();
+    let errors = child.stderr.take().unwrap();
     kill(&child, "HUP");
     ask(&mut input, &mut said);
     drop(input);
-    let (status, _, error) = ended(child, said, told);
+    let (status, _, error) = ended(child, said, errors);
     assert_eq!((status.code(), error.as_str()), (Some(0), ""));
 }

@@ -1,4 +1,4 @@
-//! Keys and values as text: what is printed can be typed.
+//! Keys and values as text: printed text can be typed.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 use proptest::prelude::*;

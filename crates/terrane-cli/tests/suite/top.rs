@@ -22,7 +22,7 @@ fn open(shell: &Shell) -> Db {
 
 /// Waits for a page that `is_right`.
 fn wait_for(shell: &Shell, is_right: impl Fn(&MetricsPage) -> bool) -> MetricsPage {
-    // Not a figure: what is not there after as many looks never comes.
+    // Not a figure: a line that is missing after as many looks never comes.
     for _ in 0..60_000 {
         match terrane::metrics_page(shell.path("db")) {
             Ok(shared) if is_right(&shared.page) => return shared.page,

@@ -30,7 +30,7 @@ impl Output {
         }
     }
 
-    /// Writes what is kept back.
+    /// Writes the lines that are kept back.
     ///
     /// # Errors
     /// Of the operating system.

@@ -1,5 +1,5 @@
-//! The keyboard of a terminal, key by key: while this value lives, the terminal neither shows what is typed
-//! nor waits for the end of a line.
+//! The keyboard of a terminal, key by key: while this value lives, the terminal neither shows typed keys nor
+//! waits for the end of a line.
 
 use std::io::{self, IsTerminal};
 

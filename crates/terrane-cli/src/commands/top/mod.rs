@@ -89,7 +89,7 @@ struct Waiting {
     clock: Arc<dyn Clock>,
 }
 
-/// A page, or why there is none.
+/// A page, or the error of reading it.
 type Page = terrane::Result<SharedMetrics>;
 
 impl Waiting {
@@ -105,7 +105,7 @@ impl Waiting {
         let now = self.clock.now();
         // Of a writer that is gone nothing more comes.
         let due = if before.writer == PageWriterState::Gone { now } else { now + command.interval };
-        let mut is_told = false;
+        let mut is_printed = false;
         loop {
             // Acquire: pairs with the store of the thread that waits for signals.
             let is_ended = self.stop.load(Ordering::Acquire)
@@ -122,7 +122,7 @@ impl Waiting {
                 });
                 match page {
                     Err(error) if error.kind() == Kind::Busy && !is_first => {
-                        if !std::mem::replace(&mut is_told, true) {
+                        if !std::mem::replace(&mut is_printed, true) {
                             eprintln!("terrane: waiting: {}: {error}", text::path(&command.database));
                         }
                     }
