@@ -31,7 +31,7 @@ const PARTIAL: &str = ".partial";
 /// Age of a file in it that no writer can be writing any more.
 const PARTIAL_AGE_MAX: Duration = Duration::from_secs(24 * 3600);
 
-/// Objects as files of a directory, with what is before the last slash of their names as directories.
+/// Objects as files of a directory, with the part before the last slash of their names as directories.
 #[derive(Debug)]
 pub struct DirectoryBucket {
     root: PathBuf,
@@ -174,7 +174,7 @@ impl DirectoryBucket {
     fn sync_directory(&self, directory: &Path) -> Result<()> {
         debug_assert!(directory.starts_with(&self.root), "the bucket syncs its own directories only");
         let opened = File::open(directory).map_err(|why| failed("open the directory", directory, why))?;
-        // Held during the sync: of two at once one may be told of the failure of both.
+        // Held during the sync: of two syncs at once one may return the failure of both.
         let mut unsure = self.failed.lock();
         if unsure.contains(directory) {
             let message = format!(

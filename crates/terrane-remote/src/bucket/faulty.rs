@@ -72,7 +72,7 @@ struct State {
 }
 
 impl FaultyBucket {
-    /// Passes calls to `inner`; none fails until told.
+    /// Passes calls to `inner`; none fails until a fault is set.
     #[must_use]
     pub fn new(inner: Arc<dyn Bucket>) -> Self {
         let state = State {
@@ -146,7 +146,7 @@ impl FaultyBucket {
             Some(Fault::Refused) => Err(error(Kind::Invalid, "an injected refusal")),
             Some(Fault::Panics) => std::panic::panic_any("an injected panic"),
             Some(Fault::After) => {
-                // The outcome is what is lost.
+                // The call is made, and its outcome is lost.
                 drop(body());
                 Err(error(Kind::Io, "an injected fault behind the call"))
             }

@@ -14,7 +14,7 @@ use super::{Bucket, Listed, names};
 pub(crate) struct NumberedFolder {
     pub(crate) bucket: Arc<dyn Bucket>,
     path: String,
-    /// What it is: "manifest".
+    /// The name of the folder: "manifest".
     of: &'static str,
 }
 

@@ -135,7 +135,7 @@ pub trait Bucket: Send + Sync + Debug {
         BucketSettings::default()
     }
 
-    /// Creates an object if there is none of this name, and waits for the outcome.
+    /// Creates an object if no object has this name, and waits for the outcome.
     ///
     /// # Errors
     /// `Invalid`, `Full`, `Io`, `Busy`.
@@ -183,13 +183,15 @@ pub(crate) fn check_range(url: &str, name: &str, range: &Range<u64>, len: u64) -
     Err(Error::corrupt(message).at(names::place(url, name), range.start))
 }
 
-/// Checks that a list is no longer than what is read into memory.
+/// Checks that a list is not longer than the limit of a list in memory.
 pub(crate) fn check_listed(url: &str, folder: &str, count: usize) -> Result<()> {
     if count <= names::LISTED_MAX {
         return Ok(());
     }
-    let message =
-        format!("more than {} objects in one folder: it has what is not of a database", names::LISTED_MAX);
+    let message = format!(
+        "more than {} objects in one folder: it has objects that are not of a database",
+        names::LISTED_MAX
+    );
     Err(Error::corrupt(message).at(names::place(url, folder), 0))
 }
 

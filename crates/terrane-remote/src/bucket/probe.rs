@@ -102,7 +102,8 @@ fn checked(
     // Before anything may be left: a store that cannot be reached fails here.
     bucket.list(&probe.folder, None)?;
     let outcomes = probe.run(random, ends_early);
-    // After a failure too: what is left no later run would find. The error of the checks matters more.
+    // After a failure too: no later run would find the remaining objects. The error of the checks matters
+    // more.
     let removed = bucket.delete(&[probe.contested.clone(), probe.second.clone()]);
     let outcomes = outcomes?;
     removed?;
@@ -178,7 +179,7 @@ impl Probe<'_> {
         };
         let both = [(self.contested.clone(), bytes), (self.second.clone(), bytes)];
         let (all, behind) = (list(None)?, list(Some(&self.contested))?);
-        // What is late in both lists is one failure, not two.
+        // A name that is late in both lists is one failure, not two.
         let behind = !behind.iter().any(|(name, _)| *name <= self.contested);
         Ok([(Check::ListAfterCreate, all == both), (Check::ListBehindName, behind)])
     }

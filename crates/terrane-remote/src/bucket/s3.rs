@@ -14,7 +14,7 @@ use super::ClientBucket;
 /// encryption needs `AWS_ALLOW_HTTP=true`.
 ///
 /// # Errors
-/// `Invalid`, with what is missing; `Io`.
+/// `Invalid`, naming the missing variable; `Io`.
 pub(super) fn open(url: &str) -> Result<ClientBucket> {
     let allow_http = variable("AWS_ALLOW_HTTP").is_some_and(|value| value.eq_ignore_ascii_case("true"));
     let endpoint = variable("AWS_ENDPOINT_URL").or_else(|| variable("AWS_ENDPOINT"));
@@ -23,7 +23,7 @@ pub(super) fn open(url: &str) -> Result<ClientBucket> {
             format!("cannot open {url}: {endpoint} has no encryption; set AWS_ALLOW_HTTP=true if it may");
         return Err(Error::invalid(message));
     }
-    // The client repeats nothing: a creation that it repeated could not be told from another writer's.
+    // The client repeats nothing: a repeated creation could not be distinguished from that of another writer.
     let retry = RetryConfig { max_retries: 0, retry_timeout: Duration::ZERO, ..RetryConfig::default() };
     let options = ClientOptions::new().with_connect_timeout(Duration::from_secs(5)).with_timeout_disabled();
     let client = AmazonS3Builder::from_env()

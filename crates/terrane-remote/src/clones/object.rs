@@ -179,7 +179,7 @@ impl CloneObject {
 }
 
 fn text(bytes: &[u8]) -> Result<String> {
-    let text = str::from_utf8(bytes).map_err(|_| Error::corrupt("an address of a clone is no text"))?;
+    let text = str::from_utf8(bytes).map_err(|_| Error::corrupt("clone address is not valid UTF-8"))?;
     Ok(text.to_owned())
 }
 

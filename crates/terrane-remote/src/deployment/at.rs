@@ -133,7 +133,7 @@ pub(super) fn shown(time: Duration) -> String {
     debug_assert!(month <= 12 && days < 31, "whole years and months were taken off");
     let (day, second) = (days + 1, seconds % DAY_SECONDS);
     let (hour, minute, second) = (second / 3600, second / 60 % 60, second % 60);
-    // What is cut off would make an earlier time of it.
+    // Cutting digits off would make an earlier time of it.
     let (nanos, millis) = (time.subsec_nanos(), time.subsec_millis());
     let fraction = if nanos == millis * 1_000_000 { format!("{millis:03}") } else { format!("{nanos:09}") };
     format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{fraction}Z")

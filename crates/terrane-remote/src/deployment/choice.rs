@@ -39,7 +39,7 @@ pub(super) struct Past<'a> {
 /// The choice of what to show.
 pub(super) struct Chosen {
     pub(super) found: Found,
-    /// Its state, without what is not replayed.
+    /// Its state, without the segments that are not replayed.
     pub(super) state: State,
     /// Where the segments lie that are replayed.
     pub(super) disk: Arc<dyn Disk>,
@@ -137,7 +137,7 @@ impl Past<'_> {
         }
         let before = self.show(at, self.manifest.read_to(last)?)?;
         // Else it does not have all of the commits: extents that were announced came with a later one, or the
-        // times do not fit to what is in the objects.
+        // times do not fit to those of the objects.
         Ok(if before.commit == chosen.commit { before } else { chosen })
     }
 

@@ -104,7 +104,7 @@ impl Deployment {
         let pins = pin_objects(&**bucket, &self.prefix)?;
         let found = pins.into_iter().find(|(found, ..)| *found == number).map(|(.., pin)| pin);
         let Some(object) = found.transpose()? else { return Ok(()) };
-        let cannot_tell = |error: Error| {
+        let unknown = |error: Error| {
             error.context(format!(
                 "cannot tell whether the clone {} is lost: make its bucket available here, or use --force if you \
                  know that it is",
@@ -116,11 +116,11 @@ impl Deployment {
             // No bucket, no clone: but a directory of another machine is not here either.
             false if crate::bucket::is_absent(&object.url) => {
                 let message = format!("the directory of {} does not exist here", object.url);
-                return Err(cannot_tell(Error::new(Kind::Io, message)));
+                return Err(unknown(Error::new(Kind::Io, message)));
             }
-            false => crate::bucket::open_with(&object.url, env, bucket.settings()).map_err(cannot_tell)?,
+            false => crate::bucket::open_with(&object.url, env, bucket.settings()).map_err(unknown)?,
         };
-        let found = ManifestFolder::new(of_clone.clone(), &object.prefix)?.read().map_err(cannot_tell)?;
+        let found = ManifestFolder::new(of_clone.clone(), &object.prefix)?.read().map_err(unknown)?;
         let clone = &pin.clone;
         let found = found.filter(|found| found.last.database.0 == object.clone);
         if found.is_some_and(|found| found.state.is_some()) {
@@ -134,7 +134,7 @@ impl Deployment {
         if object.url.starts_with("file:") {
             let message =
                 format!("{clone} is not there, which says nothing of that directory on another machine");
-            return Err(cannot_tell(Error::new(Kind::Io, message)));
+            return Err(unknown(Error::new(Kind::Io, message)));
         }
         let age = super::clone::bucket_time(bucket, &self.prefix, env)?.saturating_sub(pin.created);
         if age < self.settings.garbage_age {

@@ -221,5 +221,5 @@ impl Deployment {
 /// The error where there is an object that no unfinished clone leaves.
 fn not_of_unfinished(bucket: &Arc<dyn Bucket>, name: &str) -> Error {
     let place = names::place(bucket.url(), name);
-    Error::invalid(format!("{place} is not of an unfinished clone: give the clone another prefix"))
+    Error::invalid(format!("{place} does not belong to an unfinished clone: give the clone another prefix"))
 }

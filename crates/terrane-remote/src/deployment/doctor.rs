@@ -87,7 +87,7 @@ impl Deployment {
         if let Some((bucket, name)) = &journal {
             let part = "journal in a bucket";
             tried.push(match bucket {
-                Some(bucket) => Tried::new(part, self.tell_chain(bucket)),
+                Some(bucket) => Tried::new(part, self.describe_chain(bucket)),
                 None => Tried::not(part, name),
             });
             missing = missing.or(bucket.is_none().then_some(*name));
@@ -96,7 +96,7 @@ impl Deployment {
         tried.push(match (storage, missing) {
             (Some(storage), None) => {
                 let buckets = Buckets { storage, journal: journal.and_then(|(bucket, _)| bucket) };
-                Tried::new(part, follow::tell(self, buckets, &env))
+                Tried::new(part, follow::describe(self, buckets, &env))
             }
             (_, missing) => Tried::not(part, missing.unwrap_or(STORAGE)),
         });
@@ -127,13 +127,13 @@ impl Deployment {
             return tried.extend(parts.map(|part| Tried::not(part, STORAGE)));
         };
         let folder = ManifestFolder::new(storage.clone(), &self.prefix);
-        let told = folder.and_then(|folder| self.tell_manifest(&folder));
-        tried.push(Tried::new("manifest", told));
-        tried.push(Tried::new("data", self.tell_data(&**storage)));
+        let manifest = folder.and_then(|folder| self.describe_manifest(&folder));
+        tried.push(Tried::new("manifest", manifest));
+        tried.push(Tried::new("data", self.describe_data(&**storage)));
         tried.extend(self.clone_lines(storage, env).into_iter().map(|(part, line)| Tried::new(part, line)));
         if let Some(part) = workers {
-            let told = JobTable::new(storage.clone(), &self.prefix, env.random.clone());
-            tried.push(Tried::new(part, told.and_then(|table| tell_workers(&table))));
+            let jobs = JobTable::new(storage.clone(), &self.prefix, env.random.clone());
+            tried.push(Tried::new(part, jobs.and_then(|table| describe_workers(&table))));
         }
     }
 
@@ -156,7 +156,7 @@ impl Deployment {
         }
     }
 
-    fn tell_manifest(&self, folder: &ManifestFolder) -> Result<String> {
+    fn describe_manifest(&self, folder: &ManifestFolder) -> Result<String> {
         let found = folder.read()?;
         let mark = journal_place::read(&PosixDisk::new(), &self.journal)?;
         let unused = JournalMark { journal: 0, before: 0, address: String::new() };
@@ -196,7 +196,7 @@ impl Deployment {
     }
 
     /// Which objects the journal in a bucket has.
-    fn tell_chain(&self, bucket: &Arc<dyn Bucket>) -> Result<String> {
+    fn describe_chain(&self, bucket: &Arc<dyn Bucket>) -> Result<String> {
         let chain = JournalFolder::new(bucket.clone(), &self.prefix).and_then(|folder| folder.chain())?;
         Ok(match &chain.last {
             None => "no object yet".to_owned(),
@@ -210,7 +210,7 @@ impl Deployment {
         })
     }
 
-    fn tell_data(&self, bucket: &dyn Bucket) -> Result<String> {
+    fn describe_data(&self, bucket: &dyn Bucket) -> Result<String> {
         let listed = bucket.list(&format!("{}/data", self.prefix), None)?;
         let bytes = listed.iter().fold(0u64, |all, object| all.saturating_add(object.bytes));
         Ok(format!("{} objects, {bytes} bytes", listed.len()))
@@ -218,7 +218,7 @@ impl Deployment {
 }
 
 /// Which workers gave a sign of life lately. None is no error: the writer does the jobs itself.
-fn tell_workers(table: &JobTable) -> Result<String> {
+fn describe_workers(table: &JobTable) -> Result<String> {
     let workers = table.workers()?;
     let Some(latest) = workers.first() else {
         return Ok("none was seen within an hour: compactions run in the writer; start `terrane serve \

@@ -35,9 +35,9 @@ impl Past<'_> {
         ))
     }
 
-    /// The first state that can be opened: its commit, and its time. What is deleted is deleted from the
-    /// front on, so it is looked for by halves, first among the states of the manifest, then among the
-    /// commits between two of them. What is named was opened.
+    /// The first state that can be opened: its commit, and its time. Objects are deleted from the front on,
+    /// so it is looked for by halves, first among the states of the manifest, then among the commits between
+    /// two of them. A state that is returned was opened.
     fn earliest(&self) -> Result<Option<(SeqNo, Duration)>> {
         let Some(mut earliest) = self.opened(At::Time(Duration::MAX))? else { return Ok(None) };
         let mut states = Vec::new();

@@ -136,7 +136,7 @@ fn text_of_file(path: &Path) -> Result<String> {
     String::from_utf8(bytes).map_err(|_| Error::invalid(format!("{shown}: a deployment file is UTF-8 text")))
 }
 
-/// The part `name` of the file; empty if there is none.
+/// The part `name` of the file; empty if the file lacks it.
 fn part(file: &Table, name: &str) -> Result<Table> {
     match file.get(name) {
         None => Ok(Table::new()),

@@ -1,13 +1,13 @@
 //! Follows a database of a bucket: any number of processes, each with its own memory, beside any writer.
 //!
-//! To make a view: 1. read what is new of the manifest 2. then what is new of the journal, so it has all that
-//! the manifest says is flushed 3. if there are new extents, list their objects 4. replay the journal's
-//! segments that the manifest lists (`terrane_engine::Followed`). Where nothing is new the view stays: one
-//! list of the manifest's folder, and one of the journal's if it lies in a bucket.
+//! To make a view: 1. read the new objects of the manifest 2. then the new ones of the journal, so it has all
+//! records that the manifest records as flushed 3. if there are new extents, list their objects 4. replay the
+//! journal's segments that the manifest lists (`terrane_engine::Followed`). Where nothing is new the view
+//! stays: one list of the manifest's folder, and one of the journal's if it lies in a bucket.
 //!
 //! A writer that takes over is the next one in both chains; nothing else changes for a follower. Where the
 //! journal is a directory on this machine, its segments are copied from there, as a follower of a directory
-//! does; where it is one of another machine, a view has what the manifest has.
+//! does; where it is one of another machine, a view has the state of the manifest.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -161,7 +161,7 @@ impl FollowedDeployment {
         Ok(FollowedDeployment { deployment, address, env: env.clone(), journals, store, tails })
     }
 
-    /// Reads what is new. What the journal has is then as new as what the manifest has, or newer.
+    /// Reads the new objects. The journal is then as new as the manifest, or newer.
     fn look(&self, tails: &mut Tails) -> Result<Shown> {
         for _ in 0..LOOKS_MAX {
             let is_new = tails.manifest.go_on()?;
@@ -251,7 +251,7 @@ impl FollowedDeployment {
 }
 
 /// Describes the state that a follower would have if it began now; changes nothing.
-pub(super) fn tell(deployment: &Deployment, buckets: Buckets, env: &Env) -> Result<String> {
+pub(super) fn describe(deployment: &Deployment, buckets: Buckets, env: &Env) -> Result<String> {
     let folder = ManifestFolder::new(buckets.storage.clone(), &deployment.prefix)?;
     if folder.read()?.is_none_or(|found| found.state.is_none()) {
         return Ok("there is no database to follow yet".to_owned());
@@ -260,14 +260,14 @@ pub(super) fn tell(deployment: &Deployment, buckets: Buckets, env: &Env) -> Resu
     let followed = FollowedDeployment::open(deployment, buckets, None, env)?;
     let mut tails = followed.tails.lock();
     Ok(match followed.look(&mut tails)? {
-        Shown::Objects => "has what is in the journal's objects: every synced commit".to_owned(),
+        Shown::Objects => "has every synced commit, from the journal's objects".to_owned(),
         Shown::Directory => "has every commit: the directory of the journal is on this machine".to_owned(),
         Shown::NoneNeeded => "has every commit: the manifest needs no journal".to_owned(),
         Shown::Nothing => {
             let state = tails.manifest.found().state.as_ref().map(flushed).unwrap_or_default();
             format!(
-                "has what is flushed, all up to commit {state}: the journal is in a directory of another machine; \
-                 in_bucket = true under [journal] shows what is synced"
+                "has the flushed records, all up to commit {state}: the journal is in a directory of another machine; \
+                 in_bucket = true under [journal] shows synced commits, too"
             )
         }
     })
@@ -292,8 +292,8 @@ impl Followed for FollowedDeployment {
     fn parts(&self, seen: Option<&Moment>) -> Result<Option<FollowedParts>> {
         let mut tails = self.tails.lock();
         let shown = self.look(&mut tails)?;
-        assert!(seen.is_none_or(|seen| seen.count <= tails.count), "what is new is counted up");
-        // What is new in a directory only its segments say.
+        assert!(seen.is_none_or(|seen| seen.count <= tails.count), "new objects only add to the count");
+        // Only the segments of a directory show whether it has new commits.
         if shown != Shown::Directory && seen.is_some_and(|seen| seen.count == tails.count) {
             return Ok(None);
         }
@@ -332,7 +332,7 @@ impl Followed for FollowedDeployment {
         let mut tails = self.tails.lock();
         let shown = self.look(&mut tails)?;
         let now = tails.moment(shown);
-        debug_assert!(now.count >= seen.count, "what is new is counted up");
+        debug_assert!(now.count >= seen.count, "new objects only add to the count");
         let time = now.written.saturating_sub(seen.written);
         if shown == Shown::Nothing {
             let state = tails.manifest.found().state.as_ref().ok_or_else(|| self.deployment.no_database())?;

@@ -43,7 +43,7 @@ impl BucketJournal {
         ObjectJournalSettings { replaced_age, ..self.settings }
     }
 
-    /// It, with another age at which objects go that are needed no more.
+    /// This journal, with another age at which objects that are no longer needed are deleted.
     #[must_use]
     pub(super) fn replaced_after(self, replaced_age: std::time::Duration) -> BucketJournal {
         BucketJournal { settings: ObjectJournalSettings { replaced_age, ..self.settings }, ..self }

@@ -96,8 +96,8 @@ pub struct Deployment {
 }
 
 impl Deployment {
-    /// A deployment with its journal in the directory `journal` and the bucket of the address `url`; all else
-    /// as a file has it that says no more.
+    /// A deployment with its journal in the directory `journal` and the bucket of the address `url`;
+    /// everything else has its default.
     #[must_use]
     pub fn new(journal: PathBuf, url: String) -> Deployment {
         Deployment {
@@ -115,7 +115,7 @@ impl Deployment {
         }
     }
 
-    /// Opens the database, and makes it if there is none.
+    /// Opens the database; makes it if it does not exist.
     ///
     /// # Errors
     /// As [`Deployment::open_with`].
@@ -183,7 +183,7 @@ impl Deployment {
     }
 }
 
-/// Opens the database of the deployment file `path`, and makes it if there is none.
+/// Opens the database of the deployment file `path`; makes it if it does not exist.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().expect("temporary directory");

@@ -1,13 +1,13 @@
 //! Opens a database of a bucket as it was at an earlier moment, for reading.
 //!
-//! 1. list what is there of the manifest, then read what is there of the journal: it has all that this
-//!    manifest says is flushed 2. choose the object of the manifest: the last one before the first that is
-//!    later than the moment 3. choose the last commit that is shown, and replay the journal up to it 4. list
-//!    the data objects: each file that the state names must be there.
+//! 1. list the objects of the manifest, then read those of the journal: it has all records that this manifest
+//!    records as flushed 2. choose the object of the manifest: the last one before the first that is later
+//!    than the moment 3. choose the last commit that is shown, and replay the journal up to it 4. list the
+//!    data objects: each file that the state names must be there.
 //!
-//! Nothing is written, and nothing is kept from being deleted. What a moment needs is there as long as it is
-//! not older than the age of garbage; `docs/design/0040-elastic.md` says why. What is gone is the error
-//! `Gone`, here or at a later read.
+//! Nothing is written, and nothing is kept from being deleted. The objects of a moment are there as long as
+//! it is not older than the age of garbage; `docs/design/0040-elastic.md` says why. A deleted object is the
+//! error `Gone`, here or at a later read.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,7 +31,7 @@ use crate::clones::Originals;
 use crate::store::FollowedStore;
 use crate::{Bucket, JournalFolder, ManifestFolder};
 
-/// Readings until what is missing counts as deleted for good.
+/// Readings until a missing object counts as deleted for good.
 const READINGS: u32 = 4;
 
 /// A database as it was.
@@ -143,7 +143,7 @@ impl Deployment {
             match look() {
                 // An object was deleted while this was read.
                 Err(error) if error.kind() == Kind::NotFound && reading < READINGS => reading += 1,
-                // How far back one can go is looked for in what is there now.
+                // The earliest moment is looked for in the present objects.
                 Err(error) if error.kind() == Kind::Gone => match self.refusal(bucket, at, env) {
                     Err(error) if error.kind() == Kind::NotFound && reading < READINGS => reading += 1,
                     refusal => return Err(refusal.unwrap_or_else(|error| error)),
@@ -191,7 +191,10 @@ impl Deployment {
         let store = FollowedStore::open_past(bucket.clone(), &self.prefix, self.settings, tier, env.clone())?;
         store.take_past(&chosen.state, found.last.number, &objects)?;
         let is_replayed = chosen.journal == JournalRead::Bucket;
-        assert!(is_replayed || chosen.state.segments.is_empty(), "what is not replayed is not looked for");
+        assert!(
+            is_replayed || chosen.state.segments.is_empty(),
+            "segments that are not replayed are not looked for"
+        );
         let lock = chosen.disk.lock_shared(&self.journal.join(LOCK));
         let parts = ReadParts {
             address: names::place(bucket.url(), &self.prefix),

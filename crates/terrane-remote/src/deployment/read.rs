@@ -1,15 +1,15 @@
 //! Opens a database of a bucket for reading, beside any writer.
 //!
-//! 1. hold the journal's directory against a writer, if it is on this machine and no writer has it open
-//! 2. read the manifest 3. if the journal is that of the manifest's last writer, it is replayed into memory;
-//!    otherwise what only the journal has is not shown 4. open the store for reading.
+//! 1. hold the journal's directory against a writer, if it is on this machine and no writer has it open 2.
+//!    read the manifest 3. if the journal is that of the manifest's last writer, it is replayed into memory;
+//!    otherwise records that only the journal has are not shown 4. open the store for reading.
 //!
 //! A journal in a bucket is read from there, whatever the directory has (`read_objects.rs`).
 //!
-//! Nothing is written, to the bucket or to the directory (but to the cache, if no other process has
-//! it): no probe, no take-over, no epoch, so a writer that
-//! is at work anywhere goes on. The reader stays at the moment at which it opened. What it reads is there for
-//! the age of garbage (`garbage_age_s`) at least; what is gone behind that is the error `Gone`.
+//! Nothing is written, to the bucket or to the directory (but to the cache, if no other process has it): no
+//! probe, no take-over, no epoch, so a writer that is at work anywhere goes on. The reader stays at the
+//! moment at which it opened. Its objects are there for the age of garbage (`garbage_age_s`) at least; a
+//! later read of a deleted one is the error `Gone`.
 
 use std::sync::Arc;
 
@@ -47,7 +47,7 @@ pub enum JournalRead {
 pub struct Reading {
     /// The database, which refuses writes.
     pub db: Db,
-    /// Whether commits that are only in the journal are shown.
+    /// Says if commits that are only in the journal are shown.
     pub journal: JournalRead,
 }
 
@@ -91,7 +91,10 @@ impl Deployment {
             self.show_directory(disk, held, found)?
         };
         let Shown { journal, disk, lock, found, state } = shown;
-        debug_assert!(lock.is_some() || !needs_journal(&state), "what is not here is not looked for");
+        debug_assert!(
+            lock.is_some() || !needs_journal(&state),
+            "a journal that is not here is not looked for"
+        );
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;

@@ -1,10 +1,10 @@
 //! Reads a journal in a bucket for a reader.
 //!
-//! 1. read the journal's objects 2. write what they have of the live segments to a device in memory, where
-//!    the opening replays it 3. read the manifest again: if its writer changed it meanwhile, segments may
-//!    have come and gone, so the reader begins again with the newer one.
+//! 1. read the journal's objects 2. write their bytes of the live segments to a device in memory, where the
+//!    opening replays them 3. read the manifest again: if its writer changed it meanwhile, segments may have
+//!    come and gone, so the reader begins again with the newer one.
 //!
-//! Nothing is fenced off, so the writer goes on. What is shown is one moment: the objects only become more
+//! Nothing is fenced off, so the writer goes on. The reader shows one moment: the objects only become more
 //! while the manifest stays the same.
 
 use std::path::Path;
@@ -95,6 +95,6 @@ impl Deployment {
 /// A reading without the journal.
 fn nothing_of_it(journal: JournalRead, found: Found, state: &State) -> Result<Shown> {
     let state = state.apply(&without_journal(state))?;
-    debug_assert!(state.segments.is_empty(), "what is not shown is not looked for");
+    debug_assert!(state.segments.is_empty(), "segments that are not shown are not looked for");
     Ok(Shown { journal, disk: Arc::new(MemDisk::new()), lock: None, found, state })
 }

@@ -180,7 +180,7 @@ fn part(creation: u64, head: Option<(&str, u64)>, content: &[u8]) -> CreateManyP
 }
 
 #[test]
-fn an_order_of_messages_that_is_none_ends_the_call_of_creations() {
+fn a_wrong_order_of_messages_ends_the_call_of_creations() {
     let long = vec![7; wire::PART_BYTES_MAX + 1];
     for (wrong, what) in [
         (vec![part(2, Some(("db/b", 1)), b"x")], "creation 2 behind creation 0"),
@@ -238,7 +238,7 @@ fn bytes_held_for_a_stream_of_creations_are_bounded() {
     assert!(is_held, "it takes as much as it may hold");
     // As long as it would take to take all.
     for _ in 0..300 {
-        assert_eq!(held(), HELD, "no more is taken");
+        assert_eq!(held(), HELD, "nothing further is taken");
         clock.sleep(std::time::Duration::from_millis(1));
     }
     drop(closed);

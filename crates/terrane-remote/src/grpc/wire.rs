@@ -78,8 +78,8 @@ const KINDS: [(Kind, Code); 6] = [
     (Kind::NotFound, Code::NotFound),
 ];
 
-/// The status of an error of the server's bucket. A kind that is none of a bucket's says nothing about what
-/// happened, so it becomes `Io`.
+/// The status of an error of the server's bucket. A kind that no bucket returns does not explain the failure,
+/// so it becomes `Io`.
 pub(super) fn status(error: &Error) -> Status {
     let named = KINDS.iter().find(|(kind, _)| *kind == error.kind());
     let (kind, code) = *named.unwrap_or(&(Kind::Io, Code::Unavailable));

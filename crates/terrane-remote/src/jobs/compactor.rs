@@ -1,6 +1,6 @@
-//! Runs the compaction jobs of a writer on workers: offers each in the bucket and waits for what is reported.
+//! Runs the compaction jobs of a writer on workers: offers each in the bucket and waits for its report.
 //!
-//! 1. A job that needs what only this process has ([`Stays`]) runs here.
+//! 1. A job that needs something that only this process has ([`Stays`]) runs here.
 //! 2. The job is offered, with numbers of files under which its worker writes.
 //! 3. The table is looked at now and then. An attempt without a sign of life is given up and the next one is
 //!    opened, with other numbers. A report counts only if its attempt is the current one.
@@ -52,7 +52,7 @@ pub struct BucketCompactor {
     settings: BucketCompactorSettings,
     env: Env,
     /// Why jobs stayed: the log gets each reason once.
-    told: Mutex<BTreeSet<Stays>>,
+    logged: Mutex<BTreeSet<Stays>>,
     /// Until when jobs are not offered, because no worker claimed one.
     alone_until: Mutex<Duration>,
 }
@@ -113,8 +113,8 @@ impl BucketCompactor {
         }
     }
 
-    /// A compactor that offers jobs by `coordinator`, takes outputs over into `store`, and runs with `local`
-    /// what no worker does.
+    /// A compactor that offers jobs by `coordinator`, takes outputs over into `store`, and runs the jobs that
+    /// no worker does with `local`.
     ///
     /// # Errors
     /// `Invalid` if a setting is impossible.
@@ -138,8 +138,8 @@ impl BucketCompactor {
         env: Env,
     ) -> Self {
         debug_assert!(settings.check().is_ok(), "the settings were checked");
-        let (told, alone_until) = (Mutex::default(), Mutex::new(Duration::ZERO));
-        BucketCompactor { coordinator, store, local, settings, env, told, alone_until }
+        let (logged, alone_until) = (Mutex::default(), Mutex::new(Duration::ZERO));
+        BucketCompactor { coordinator, store, local, settings, env, logged, alone_until }
     }
 
     /// Returns true if the job is not offered because no worker claimed the one before.
@@ -147,7 +147,7 @@ impl BucketCompactor {
         self.env.clock.now() < *self.alone_until.lock()
     }
 
-    fn tell_once(&self, stays: Stays) {
+    fn log_once(&self, stays: Stays) {
         let text = stays.to_string();
         let sort = match stays {
             // Nothing is missing.
@@ -155,7 +155,7 @@ impl BucketCompactor {
             Stays::Long(_) => Stays::Long(0),
             other => other,
         };
-        if self.told.lock().insert(sort) {
+        if self.logged.lock().insert(sort) {
             tracing::info!(target: "terrane::job", reason = text, "compactions of this sort stay in this process");
         }
     }
@@ -350,7 +350,7 @@ impl BucketCompactor {
             Ok(_) if self.is_alone() || self.is_too_large(spec) => return Ok(None),
             Ok(request) => request,
             Err(stays) => {
-                self.tell_once(stays);
+                self.log_once(stays);
                 return Ok(None);
             }
         };

@@ -270,8 +270,8 @@ impl Coordinator {
         Ok(JobState::Claimed { worker, age: claim_age, beat_age: beat_age.min(claim_age), done })
     }
 
-    /// The table at the time `at`, or at most `fresh` before. A look that was made before the attempt was
-    /// opened is none of it.
+    /// The table at the time `at`, or at most `fresh` before. A look from before the opening of the attempt
+    /// does not count.
     fn look(&self, open: &JobName, (at, fresh): (Duration, Duration)) -> Result<Arc<Look>> {
         let (table, open) = (&self.table, self.table.names.of(open));
         let is_fresh =
@@ -312,11 +312,11 @@ impl Coordinator {
         })
     }
 
-    /// Ends a job: its objects are deleted, and what its worker reports from now on counts for nothing. A
-    /// worker that still runs it learns so by its next sign of life.
+    /// Ends a job: its objects are deleted, and later reports of its worker have no effect. A worker that
+    /// still runs it learns so by its next sign of life.
     ///
     /// # Errors
-    /// `Io`, `Busy`: [`Coordinator::sweep`] deletes what is left.
+    /// `Io`, `Busy`: [`Coordinator::sweep`] deletes the remaining objects.
     pub fn withdraw(&self, id: JobId) -> Result<()> {
         self.jobs.lock().live.remove(&id.number);
         let (table, folder) = (&self.table, self.table.names.job(id));

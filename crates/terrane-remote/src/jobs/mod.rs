@@ -2,14 +2,15 @@
 //!
 //! It relies on the creation of an absent object alone. The writer of the database is the *coordinator*: it
 //! offers a job and opens attempts at it. A *worker* needs the bucket and nothing else: it claims an attempt,
-//! gives signs of life, and reports. What a report says has an effect only when the coordinator publishes it
-//! through the manifest, so a worker that was given up, or whose coordinator was replaced, changes nothing.
+//! gives signs of life, and reports. A report has an effect only when the coordinator publishes it through
+//! the manifest, so a worker that was given up, or whose coordinator was replaced, changes nothing.
 //!
-//! * `names.rs`: names of the objects; * `object.rs`: their bytes. * `table.rs`: the table, and whose
-//!   an object is. * `coordinator.rs`: offers jobs, and sees what became of them.
-//! * `claim.rs`: what a worker does with the table.
+//! * `names.rs`: names of the objects; * `object.rs`: their bytes. * `table.rs`: the table, and the owner of
+//!   each object. * `coordinator.rs`: offers jobs, and reads their outcomes.
+//! * `claim.rs`: the calls of a worker on the table.
 //! * `compactor.rs`, `settings.rs`: runs the compactions of a writer on workers; `worker.rs`: a worker that
-//!   merges; `payload.rs`: what is offered; `outcome.rs`: what is reported; `ends.rs`: whether it is so.
+//!   merges; `payload.rs`: the content of an offer; `outcome.rs`: that of a report; `ends.rs`: whether the
+//!   report is true.
 //!
 //! Which worker is alive is decided by the clock of the object store, from the times of creation in lists. A
 //! wrong decision costs work and nothing else.

@@ -81,7 +81,7 @@ pub(super) struct JobObject {
     pub(super) epoch: u64,
     /// The job's number, from 1; 0 for a coordinator and for a worker that waits.
     pub(super) number: u64,
-    /// The attempt, from 1; 0 where there is none.
+    /// The attempt, from 1; 0 without an attempt.
     pub(super) attempt: u32,
     /// Counts the signs of life of a claim or of a worker; 0 elsewhere.
     pub(super) beat: u32,

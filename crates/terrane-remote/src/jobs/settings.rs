@@ -38,7 +38,7 @@ impl Default for BucketCompactorSettings {
 }
 
 impl BucketCompactorSettings {
-    /// Refuses what is impossible.
+    /// Refuses impossible settings.
     ///
     /// # Errors
     /// `Invalid`, with the setting.

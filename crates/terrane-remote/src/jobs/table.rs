@@ -78,10 +78,11 @@ impl JobTable {
         }
     }
 
-    /// Reads an object, and checks that it is what its name says: `tags` are those that it may have.
+    /// Reads an object, and checks that it has the kind that its name says: `tags` are those that it may
+    /// have.
     ///
     /// # Errors
-    /// `NotFound` if there is none; `Corrupt`, naming the object; `Invalid` if a later version wrote it;
+    /// `NotFound` if it does not exist; `Corrupt`, naming the object; `Invalid` if a later version wrote it;
     /// `Io`, `Busy`.
     pub(super) fn read(&self, name: &JobName, tags: &[JobTag]) -> Result<(JobObject, Bytes)> {
         let text = self.names.of(name);
@@ -104,7 +105,7 @@ impl JobTable {
         Ok((header, payload))
     }
 
-    /// The objects below a folder of the table. Names that are none of a table of jobs are left alone.
+    /// The objects below a folder of the table. Names that do not belong to a table of jobs are left alone.
     pub(super) fn list(&self, folder: &str) -> Result<Found> {
         let listed = self.bucket.list(folder, None)?;
         let named = |object: Listed| Some((object.name.clone(), (self.names.parse(&object.name)?, object)));
@@ -152,11 +153,11 @@ impl JobTable {
         Ok(is_one)
     }
 
-    /// Ends the jobs of the coordinators before the writer of `epoch`, which offers none: their objects are
-    /// deleted, and workers leave them. Returns how many objects. A list, and deletions.
+    /// Ends the jobs of all coordinators before the writer of `epoch`: their objects are deleted, and workers
+    /// leave them. Returns the number of objects. A list, and deletions.
     ///
     /// # Errors
-    /// `Io`, `Busy`: what is left costs workers some work, and nothing else.
+    /// `Io`, `Busy`: the remaining objects cost workers some work, and nothing else.
     pub fn end_older(&self, epoch: u64) -> Result<usize> {
         let found = self.list(&self.names.folder)?;
         let older = found.into_iter().filter(|(_, (name, _))| name.epoch().is_some_and(|of| of < epoch));

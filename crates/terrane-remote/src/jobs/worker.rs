@@ -1,9 +1,9 @@
 //! A worker: claims jobs, merges extents of the bucket into new objects of it, and reports.
 //!
-//! It needs the bucket and nothing else, and has no state: what it wrote for a job counts when the writer of
-//! the database publishes the report, and is garbage otherwise.
+//! It needs the bucket and nothing else, and has no state: its output for a job counts when the writer of the
+//! database publishes the report, and is garbage otherwise.
 //!
-//! 1. It lists what is open and claims the oldest attempt that it can do; it leaves those whose format or
+//! 1. It lists the open attempts and claims the oldest one that it can do; it leaves those whose format or
 //!    merge operator it does not know to workers of another version.
 //! 2. It opens a store that reads the inputs, and writes under the leased numbers.
 //! 3. The merge runs as it does in the database; a thread of its own gives the signs of life meanwhile. When
@@ -69,7 +69,7 @@ impl Stop {
 pub struct WorkerSettings {
     /// Its name, for messages: letters, digits, `-`, `_` and `.`.
     pub name: String,
-    /// Between two looks for jobs while there is none.
+    /// Time between two looks for jobs while no job is open.
     pub poll: Duration,
     /// Sizes of objects and of the stage in memory. Nothing is probed.
     pub store: BucketStoreSettings,
@@ -201,8 +201,8 @@ impl Worker {
         Ok(Step::Idle)
     }
 
-    /// Returns true if this program has what the job needs. What is damaged it takes: its coordinator shall
-    /// hear of that.
+    /// Returns true if this program has all that the job needs. Also accepts damaged jobs, so that the
+    /// coordinator gets the error.
     fn can_do(&self, open: OpenAttempt, payload: &[u8]) -> bool {
         let checked = payload::decode(payload).and_then(|(object_bytes, request)| {
             self.store_settings(object_bytes).check()?;
@@ -227,18 +227,18 @@ impl Worker {
         BucketStoreSettings { probe: false, object_bytes, ..self.settings.store }
     }
 
-    /// Runs jobs until it is asked to stop, or none came for `idle_max`; `tell` gets a line for each, and
+    /// Runs jobs until it is asked to stop, or none came for `idle_max`; `report` gets a line for each, and
     /// whatever keeps the worker from looking for jobs.
     ///
     /// # Errors
-    /// Never of the bucket: `tell` gets those, and the worker tries again.
-    pub fn run(&self, stop: &Stop, idle_max: Option<Duration>, tell: &mut dyn FnMut(&str)) -> Result<()> {
+    /// Never of the bucket: `report` gets those, and the worker tries again.
+    pub fn run(&self, stop: &Stop, idle_max: Option<Duration>, report: &mut dyn FnMut(&str)) -> Result<()> {
         let mut idle_since = self.env.clock.now();
         while !stop.is_asked() {
             self.present.renew();
             match self.step(stop) {
                 Ok(Step::Ended(line)) => {
-                    tell(&line.to_string());
+                    report(&line.to_string());
                     if matches!(line.ended, Ended::GivenBack(_) | Ended::Unknown(_)) {
                         self.rest(stop, PAUSE);
                     }
@@ -246,7 +246,7 @@ impl Worker {
                     continue;
                 }
                 Ok(Step::Idle) => {}
-                Err(error) => tell(&format!("looking for jobs again in a while: {error}")),
+                Err(error) => report(&format!("looking for jobs again in a while: {error}")),
             }
             debug_assert!(idle_since <= self.env.clock.now(), "the clock does not go back");
             let idle = self.env.clock.now().saturating_sub(idle_since);
@@ -338,32 +338,32 @@ impl Worker {
         debug_assert!(result.check(), "a merge leaves a sound result");
         debug_assert!(
             result.written().all(|meta| written.objects.iter().any(|object| object.number == meta.id.file)),
-            "what is reported was uploaded"
+            "reported objects were uploaded"
         );
         outcome::encode(&written, &encode_report(&request.spec, &result))
     }
 
-    /// Tells the coordinator how the run ended, if it waits for that. Where the answer is lost it
+    /// Reports to the coordinator how the run ended, if it waits for that. Where the answer is lost it
     /// reports again: the table takes a report once.
     fn report(&self, claim: &Claim, run: Run) -> Ended {
-        let tell = || match &run {
+        let send = || match &run {
             Run::Done(outcome) => claim.finish(outcome),
             Run::Ended(Ended::Failed(why)) => claim.fail(why),
             Run::Ended(Ended::GivenBack(why)) => claim.give_back(why),
             Run::Ended(_) => Ok(false),
         };
-        let is_unknown = |told: &Result<bool>| {
-            told.as_ref().is_err_and(|error| matches!(error.kind(), Kind::Io | Kind::Busy))
+        let is_unknown = |sent: &Result<bool>| {
+            sent.as_ref().is_err_and(|error| matches!(error.kind(), Kind::Io | Kind::Busy))
         };
-        let mut told = tell();
+        let mut sent = send();
         for _ in 1..REPORTS {
-            if !is_unknown(&told) {
+            if !is_unknown(&sent) {
                 break;
             }
             self.env.clock.sleep(claim.lost / (2 * REPORTS));
-            told = tell();
+            sent = send();
         }
-        match (told, run) {
+        match (sent, run) {
             (Err(error), Run::Done(_)) => Ended::Unknown(error.to_string()),
             (Ok(true), Run::Done(_)) => Ended::Done,
             (Ok(false), Run::Done(_)) => Ended::TooLate,

@@ -19,7 +19,7 @@ use super::JournalFolder;
 /// Objects that are read at once, and their bytes, of which one object may have more.
 const READ_AT_ONCE: usize = 64;
 const BYTES_AT_ONCE: u64 = 32 << 20;
-/// Readings until what is missing counts as lost: a writer may delete what is no longer needed.
+/// Readings until a missing object counts as lost: a writer may delete objects that are no longer needed.
 const READINGS: u32 = 4;
 
 /// The objects of a journal that are needed.
@@ -31,7 +31,7 @@ pub struct JournalChain {
     pub(super) next: u64,
     /// Objects below this number are no longer needed.
     pub(super) first: u64,
-    /// The last object and the hash of its bytes; `None` if there is none.
+    /// The last object and the hash of its bytes; `None` for an empty journal.
     pub last: Option<(JournalObject, u128)>,
 }
 
@@ -75,9 +75,9 @@ pub(super) fn walk(sizes: &BTreeMap<u64, u64>, first: u64) -> (Vec<(u64, u64)>, 
     (objects, number)
 }
 
-/// The number of the object that tells which ones are needed and were there: the greatest one that is not
+/// The number of the object that says which ones are needed and were there: the greatest one that is not
 /// void. `None` if there is no fence at or below it.
-pub(super) fn teller(sizes: &BTreeMap<u64, u64>) -> Option<u64> {
+pub(super) fn front_number(sizes: &BTreeMap<u64, u64>) -> Option<u64> {
     let greatest = *sizes.keys().next_back()?;
     let fence = sizes.iter().rev().find(|(_, bytes)| is_fence(**bytes)).map(|(number, _)| *number);
     let is_void = |fence: u64| (fence + 1..fence.saturating_add(FENCE_SPAN)).contains(&greatest);
@@ -127,24 +127,24 @@ impl JournalFolder {
         let Some(&greatest) = sizes.keys().next_back() else {
             return Ok(JournalChain { next: 1, first: 1, ..JournalChain::default() });
         };
-        let teller = teller(&sizes).ok_or_else(|| {
+        let front_number = front_number(&sizes).ok_or_else(|| {
             self.objects
                 .at(greatest, Error::corrupt("the journal has no fence, with which each writer begins"))
         })?;
-        let told = self.front(teller)?;
-        let (objects, next) = walk(&sizes, told.first);
-        if next <= told.confirmed {
+        let front = self.front(front_number)?;
+        let (objects, next) = walk(&sizes, front.first);
+        if next <= front.confirmed {
             let place = self.objects.place_of(next);
             return Err(Error::new(Kind::NotFound, format!("{place} is missing in the journal")));
         }
         let Some(&(last, bytes)) = objects.last() else {
-            let message = format!("the journal begins with object {}, which is missing", told.first);
+            let message = format!("the journal begins with object {}, which is missing", front.first);
             return Err(Error::new(Kind::NotFound, message));
         };
         let whole = self.fetch(&[(last, bytes)])?.remove(0);
         let (header, _) =
             JournalObject::decode(last, &whole).map_err(|error| self.objects.at(last, error))?;
-        let first = told.first;
+        let first = front.first;
         Ok(JournalChain { objects, next, first, last: Some((header, object_hash(&whole))) })
     }
 
@@ -171,10 +171,10 @@ impl JournalFolder {
 
     /// Reads the objects of a chain in order, and gives each range of bytes to `take`, with the number of its
     /// object.
-    ///
     /// # Errors
     /// `Corrupt`, naming the object, if one is damaged, missing or follows another; `Invalid` if a later
-    /// version wrote one; any error of `take`; `Io`; `Busy`, too, if a writer trimmed meanwhile what is read.
+    /// version wrote one; any error of `take`; `Io`; `Busy`, too, if a writer trimmed objects of the chain
+    /// meanwhile.
     pub(super) fn read(&self, chain: &JournalChain, take: TakeRange<'_>) -> Result<()> {
         let mut before: Option<(JournalObject, u128)> = None;
         for wanted in at_once(&chain.objects) {

@@ -328,7 +328,7 @@ impl CommitLog for ObjectCommitLog {
 
     fn persist(&self) -> Result<()> {
         self.shared.persist()?;
-        // Release: pairs with the Acquire of the next object, which says what is durable by now.
+        // Release: pairs with the Acquire of the next object, which records the durable end.
         self.shared.is_complete.store(true, Ordering::Release);
         Ok(())
     }

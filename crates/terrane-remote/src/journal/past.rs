@@ -44,7 +44,7 @@ struct PastSegment {
 }
 
 impl JournalFolder {
-    /// Reads all objects that are there; `None` if there is none.
+    /// Reads all objects that are there; `None` if there is no object.
     ///
     /// # Errors
     /// As [`JournalFolder::chain`]; `NotFound` if an object was deleted between the list and its reading.
@@ -129,7 +129,7 @@ impl PastSegment {
 }
 
 impl PastJournal {
-    /// The last object before the first one that was created behind `time`; 0 if there is none.
+    /// The last object before the first one that was created behind `time`; 0 if no object is before it.
     pub(crate) fn at_time(&self, time: Duration) -> u64 {
         debug_assert!(self.times.is_sorted_by_key(|(number, _)| *number), "in the order of numbers");
         let there = self.times.iter().take_while(|(_, written)| *written <= time);
@@ -139,7 +139,7 @@ impl PastJournal {
     /// Returns true if every record is there that a manifest of `state` needs, whose tables have all up to
     /// `flushed` in extents.
     pub(crate) fn has_all_of(&self, state: &State, flushed: SeqNo) -> bool {
-        debug_assert!(flushed <= state.last_seq(), "what is flushed has a number of the state");
+        debug_assert!(flushed <= state.last_seq(), "a flushed record has a number of the state");
         let Some(first) = state.segments.keys().next() else { return true };
         let held = |id| self.segments.get(id).map_or(0, |segment| segment.bytes.len() as u64);
         let mut ends = state.segments.iter().filter_map(|(id, segment)| Some((id, segment.seal?.end_offset)));

@@ -1,6 +1,6 @@
-//! Goes on with a journal as its writers do, and keeps what it says of the segments that are needed.
+//! Goes on with a journal as its writers do, and keeps the bytes of the needed segments.
 //!
-//! One list, from the last known object on, says what is new. As with the manifest its own object is in it
+//! One list, from the last known object on, shows the new ones. As with the manifest its own object is in it
 //! unless objects were deleted that may not have been read; then all is read again.
 
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ use terrane_format::journal_object::{JournalObject, JournalRange};
 use terrane_levels::State;
 
 use super::JournalFolder;
-use super::chain::{at_once, teller, walk};
+use super::chain::{at_once, front_number, walk};
 use super::segments::write_segments;
 
 /// A journal as far as it was read.
@@ -70,7 +70,7 @@ impl JournalTail {
         self.written
     }
 
-    /// Reads what is new. After an error the next call goes on where this one ended.
+    /// Reads the new objects. After an error the next call goes on where this one ended.
     ///
     /// # Errors
     /// `Corrupt`, naming the object, if one is missing, is damaged or follows another; `Invalid` if a later
@@ -111,25 +111,25 @@ impl JournalTail {
     /// was not listed, or is lost.
     ///
     /// # Errors
-    /// `Corrupt` if the object that tells is damaged; `Io`.
+    /// `Corrupt` if the object that says so is damaged; `Io`.
     fn has_gap(&self, sizes: &BTreeMap<u64, u64>, read_to: u64, next: u64) -> Result<bool> {
         debug_assert!(next > read_to, "the first absent object lies behind those that were read");
         // If the list has no fence, none of it is void: it begins with an object that is not.
         let greatest = sizes.keys().next_back().copied().unwrap_or(read_to);
-        let teller = teller(sizes).unwrap_or(greatest);
-        if teller <= read_to {
+        let front_number = front_number(sizes).unwrap_or(greatest);
+        if front_number <= read_to {
             return Ok(false);
         }
-        let told = match self.folder.front(teller) {
+        let front = match self.folder.front(front_number) {
             Err(error) if error.kind() == Kind::NotFound => return Ok(true),
-            told => told?,
+            front => front?,
         };
         // One that is missing where a later one says that it was there may be missing in this list only: it
-        // is not of one moment. Reading from the beginning tells, by several lists.
-        Ok(told.first > next || told.confirmed >= next)
+        // is not of one moment. Reading from the beginning decides that, by several lists.
+        Ok(front.first > next || front.confirmed >= next)
     }
 
-    /// Forgets what a manifest of `state` needs no more.
+    /// Forgets the bytes that a manifest of `state` no longer needs.
     pub(crate) fn forget(&mut self, state: &State) {
         let first = first_needed(state).max(self.segments.first);
         self.segments.bytes = self.segments.bytes.split_off(&first);
@@ -142,7 +142,10 @@ impl JournalTail {
     /// `Corrupt` if a segment has more bytes than `state` says; any error of the disk.
     pub(crate) fn write_segments(&self, state: &State, disk: &dyn Disk, dir: &Path) -> Result<()> {
         let is_kept = |id: &SegmentId| *id >= self.segments.first;
-        debug_assert!(self.segments.bytes.keys().all(is_kept), "what is no longer needed was forgotten");
+        debug_assert!(
+            self.segments.bytes.keys().all(is_kept),
+            "segments that are no longer needed were forgotten"
+        );
         if first_needed(state) < self.segments.first {
             let message = format!("the manifest needs segment {} again", first_needed(state));
             return Err(Error::corrupt(message).at(self.folder.place(), 0));

@@ -32,7 +32,7 @@ impl ObjectCommitLog {
     }
 
     /// Returns true if the bucket is crowded and objects may have become garbage since the last collection
-    /// that found it so. What is needed stays, and a list of it in vain would cost as much.
+    /// that found it so. Needed objects stay, and a list of them in vain would cost as much.
     #[must_use]
     pub fn is_trim_urgent(&self) -> bool {
         self.is_crowded() && {
@@ -59,10 +59,10 @@ impl ObjectCommitLog {
         let needed = if terrane_base::planted!(TrimByCountOnly) { u64::MAX } else { newest };
         let too_many = beyond(&listed, needed, most);
         let mut state = shared.state.lock();
-        debug_assert!(state.collected <= newest, "what is needed begins later and later");
+        debug_assert!(state.collected <= newest, "the needed objects begin later and later");
         let collected = if is_crowded { newest } else { state.collected };
         let old = state.announced.iter().filter(|(number, _)| is_old(*number)).map(|(_, first)| *first).max();
-        // What is below `too_many` the newest object needs no more, whatever those before it said.
+        // The newest object does not need those below `too_many`, whatever older ones said.
         let needed_from = old.unwrap_or(0).max(too_many);
         if needed_from == 0 {
             state.collected = collected;
@@ -71,7 +71,7 @@ impl ObjectCommitLog {
         state.announced.retain(|(_, first)| *first >= needed_from);
         debug_assert!(
             needed_from <= newest || terrane_base::planted!(TrimByCountOnly),
-            "the object that says what is needed is kept"
+            "the object that names the needed ones is kept"
         );
         drop(state);
         let below = listed.iter().filter(|(number, _)| **number < needed_from);

@@ -13,10 +13,11 @@ use terrane_levels::{ManifestSize, State};
 use super::ManifestFolder;
 use crate::bucket::Listed;
 
-/// Most bytes that an opening reads into memory. A snapshot and what is behind it are far less: a writer
+/// Most bytes that an opening reads into memory. A snapshot and the objects behind it are far less: a writer
 /// rolls long before, and a snapshot that is longer than one object is refused.
 const READ_BYTES_MAX: u64 = OBJECT_PAYLOAD_BYTES_MAX + (256 << 20);
-/// Readings until what is missing counts as lost: a writer may delete what a later snapshot replaced.
+/// Readings until a missing object counts as lost: a writer may delete objects that a later snapshot
+/// replaced.
 const READINGS: u32 = 4;
 
 /// A manifest that was read to its end.
@@ -38,7 +39,7 @@ impl Found {
 }
 
 impl ManifestFolder {
-    /// Reads the manifest; `None` if there is none.
+    /// Reads the manifest; `None` if the folder has no manifest.
     ///
     /// # Errors
     /// `Corrupt`, naming the object, if one is damaged, missing or follows another; `Invalid` if a later

@@ -87,9 +87,9 @@ impl ManifestFolder {
     /// Takes the manifest over: once this returned, no writer before appends.
     ///
     /// # Errors
-    /// `NotFound` if there is none and none may be made; `Invalid` if there is one and must not be, or its
-    /// last writer went on with another journal, or there is none and the journal is that of one; `Busy` if
-    /// others are always faster; `Poisoned` if the outcome is unknown: try again; `Corrupt`, `Io`.
+    /// `NotFound` if the manifest does not exist and none may be made; `Invalid` if it exists and must not,
+    /// or its last writer went on with another journal, or it does not exist and the journal belongs to one;
+    /// `Busy` if others are always faster; `Poisoned` if the outcome is unknown: try again; `Corrupt`, `Io`.
     pub fn take_over(&self, asked: &TakeOver<'_>) -> Result<OpenedManifest> {
         for _ in 0..ATTEMPTS {
             let found = self.read()?;
@@ -131,8 +131,8 @@ impl ManifestFolder {
         Ok(fit)
     }
 
-    /// How the journal of a directory with this mark fits to what was found. A directory that was used is one
-    /// of the last two journals of the database, whatever the manifest lists: what is in it would be lost.
+    /// How the journal of a directory with this mark fits to the manifest. A directory that was used has one
+    /// of the last two journals of the database, whatever the manifest lists: its records would be lost.
     ///
     /// # Errors
     /// `Invalid`, with the remedy, if it is that of another database, or of this one before another directory

@@ -1,9 +1,9 @@
 //! Reads a manifest as it was: the objects that were not deleted yet, from each snapshot on.
 //!
 //! A group is a snapshot and the objects behind it, up to the next snapshot. Whole groups are there from some
-//! number on; before it at least one object was deleted. What is chosen is always the state behind one object
-//! of the chain, so a wrong time of the object store leads to another moment, and never to a state that was
-//! not.
+//! number on; before it at least one object was deleted. The chosen state is always the state behind one
+//! object of the chain, so a wrong time of the object store leads to another moment, and never to a state
+//! that did not exist.
 
 use std::collections::BTreeMap;
 use std::ops::RangeInclusive;
@@ -28,7 +28,7 @@ pub(crate) struct PastManifest {
 }
 
 impl ManifestFolder {
-    /// Lists what is there of the manifest; `None` if there is no database.
+    /// Lists the objects of the manifest; `None` if there is no database.
     ///
     /// # Errors
     /// `NotFound` if an object was deleted between the list and its reading; `Corrupt`, `Io`, `Busy`.
@@ -130,7 +130,7 @@ impl PastManifest {
             Ok(true)
         })?;
         let read = read.ok_or_else(|| Error::corrupt("a manifest without an object"))?;
-        assert!(read.last.number == number, "what is read ends with the object that is asked for");
+        assert!(read.last.number == number, "a reading ends with the requested object");
         Ok(read)
     }
 

@@ -1,8 +1,8 @@
 //! Goes on with a manifest as its writers do.
 //!
-//! One list, from the last known object on, says what is new. Its own object is in it as long as nothing was
-//! deleted, so a follower that was away for as long as any time finds out whether it missed something. Then
-//! it begins again with the newest snapshot, as it does where that is less to read.
+//! One list, from the last known object on, shows the new ones. Its own object is in it as long as nothing
+//! was deleted, so a follower that was away for as long as any time finds out whether it missed something.
+//! Then it begins again with the newest snapshot, as it does where that is less to read.
 
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(crate) struct ManifestTail {
 }
 
 impl ManifestTail {
-    /// Reads the manifest; `None` if there is none.
+    /// Reads the manifest; `None` if the folder has no manifest.
     ///
     /// # Errors
     /// As [`ManifestFolder::read`].
@@ -50,7 +50,7 @@ impl ManifestTail {
         self.written
     }
 
-    /// Reads what is new; returns true if anything is. After an error all is as before.
+    /// Reads the new objects; returns true if there are any. After an error all is as before.
     ///
     /// # Errors
     /// As [`ManifestFolder::read`]; `Corrupt` also if the folder has another database, or less than before.

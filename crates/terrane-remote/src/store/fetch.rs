@@ -1,8 +1,8 @@
 //! Requests for ranges of objects, which readers share, with the tier in front of them.
 //!
-//! A reader that wants what another one has asked for waits for the same call. A reader of a few blocks asks
-//! for whole frames where there is a tier, and they come in once the answer is there. What is read in bulk,
-//! by compactions and ahead of scans, uses the tier and does not come in: it would be read once.
+//! A reader that wants a range that another one has asked for waits for the same call. A reader of a few
+//! blocks asks for whole frames where there is a tier, and they come in once the answer is there. Bulk reads,
+//! of compactions and ahead of scans, use the tier and do not come in: they would be read once.
 //!
 //! Lock order: the answer of a new call, which no other reader knows yet, then `Flights`. No answer is locked
 //! under `Flights`.
@@ -181,7 +181,7 @@ impl Share {
     fn wait(&self, wanted: &Range<u64>) -> Result<Bytes> {
         let bytes = self.call.wait(self.at)?;
         let range = &self.call.ranges[self.at].range;
-        debug_assert!(covers(range, wanted), "the call brings what is wanted");
+        debug_assert!(covers(range, wanted), "the call brings the wanted range");
         if bytes.len() as u64 != range.end - range.start {
             let expected = range.end - range.start;
             return Err(Error::corrupt(format!("{} bytes were read, expected {expected}", bytes.len())));

@@ -1,10 +1,10 @@
 //! The store of a follower: all its views read extents by it, as long as any of them may.
 //!
 //! An object keeps its name and bytes until it is deleted, so a read is right or finds none. The writer
-//! deletes what no manifest has named for the age of garbage. So a follower pins nothing: an extent that the
-//! manifest names no more is kept here for that age, for views that were made before, and refused as `Gone`
-//! afterwards. What cannot be read before that is `Gone` as well, if the manifest of now does not name it;
-//! otherwise it is damage.
+//! deletes objects that no manifest has named for the age of garbage. So a follower pins nothing: an extent
+//! that the manifest no longer names is kept here for that age, for views that were made before, and refused
+//! as `Gone` afterwards. An extent that cannot be read before that is `Gone` as well, if the present manifest
+//! does not name it; otherwise it is damage.
 
 #[cfg(test)]
 mod tests;
@@ -32,7 +32,7 @@ use crate::bucket::Bucket;
 use crate::clones::Originals;
 use crate::{ManifestFolder, Tier};
 
-/// For a reader of which the manifest says what is kept, not the time.
+/// For a reader whose extents the manifest keeps, not the time.
 const NO_END: Duration = Duration::from_secs(u64::MAX / 4);
 
 /// See the head of the file.
@@ -95,7 +95,7 @@ impl State {
         Ok(())
     }
 
-    /// Checks that extents of a file, whose objects are of this epoch, fit to what is known of it.
+    /// Checks that extents of a file, whose objects are of this epoch, fit to the known ones.
     fn check_followed(&self, number: u32, epoch: u64, extents: &BTreeMap<u32, u32>) -> Result<()> {
         let Some(known) = self.groups.get(&number) else { return Ok(()) };
         if known.epoch != epoch {
@@ -110,7 +110,7 @@ impl State {
         }
     }
 
-    /// Returns true while a copy holds what is freed.
+    /// Returns true while a copy holds freed extents.
     pub(super) fn is_held(&self) -> bool {
         self.held.0 > 0
     }

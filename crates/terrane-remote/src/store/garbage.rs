@@ -3,7 +3,8 @@
 //! 1. The first pass lists the data objects, takes off those that a manifest, a pin or this store needs, and
 //!    writes the rest down, as an object under the own epoch.
 //! 2. The second pass, when the list is older than [`BucketStoreSettings::garbage_age`], asks the manifest
-//!    again whether this writer is still the newest and what is needed, and deletes the rest of the list.
+//!    again whether this writer is still the newest and which objects are needed, and deletes the rest of the
+//!    list.
 //!
 //! Ages are differences between creation times by the object store's clock; clocks of writers decide
 //! nothing. An object that was created under a lease is no garbage while the lease lives, and is garbage
@@ -125,7 +126,7 @@ pub enum Collected {
 }
 
 impl BucketStore {
-    /// Makes the next pass: writes down what is garbage, or deletes what was written down long enough ago.
+    /// Makes the next pass: writes a list of garbage, or deletes the objects of a list that is old enough.
     /// Call it now and then, from one thread.
     ///
     /// # Errors

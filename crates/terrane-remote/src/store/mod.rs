@@ -141,7 +141,7 @@ impl BucketStore {
         object_names::place(self.bucket.url(), &self.folders.data)
     }
 
-    /// Reserves room in the stage: uploads what is written as long as there is none.
+    /// Reserves room in the stage: uploads written extents until there is room.
     fn allocate_staged(&self, slots: u32, bytes: u64) -> Result<ExtentId> {
         loop {
             self.check_writable("allocate an extent")?;

@@ -43,7 +43,7 @@ impl Default for BucketStoreSettings {
 }
 
 impl BucketStoreSettings {
-    /// Refuses what is impossible.
+    /// Refuses impossible settings.
     pub(crate) fn check(&self) -> Result<()> {
         if !(1 << 20..=1 << 30).contains(&self.object_bytes) {
             let bytes = self.object_bytes;

@@ -111,7 +111,7 @@ impl BucketStore {
     pub(super) fn find_known(&self, id: ExtentId) -> Result<Option<Found>> {
         let state = self.state.read();
         let unknown = |what: &str| Error::corrupt(format!("extent {id}: {what}")).at(self.folder(), 0);
-        let extent = state.extent(id).ok_or_else(|| unknown("there is none"))?;
+        let extent = state.extent(id).ok_or_else(|| unknown("there is no such extent"))?;
         Ok(match &extent.place {
             Location::Reserved(_) => return Err(unknown("it was not written yet")),
             Location::Staged(bytes) | Location::Uploading { bytes, .. } => Some(Found::Staged(bytes.clone())),

@@ -12,7 +12,7 @@ pub(super) const MAGIC: [u8; 8] = *b"TRNEXT01";
 pub(super) const ROW_BYTES: usize = 16;
 /// Bytes of the fixed end.
 pub(super) const END_BYTES: usize = 48;
-/// Slots of a file: no extent ends behind them, so a table has no more rows.
+/// Slots of a file: no extent ends behind them, so a table has at most as many rows.
 pub(crate) const FILE_SLOTS: u32 = EXTENT_SLOTS_MAX;
 /// Most bytes of a table with its end.
 pub(crate) const TABLE_BYTES_MAX: usize = FILE_SLOTS as usize * ROW_BYTES + END_BYTES;

@@ -20,7 +20,7 @@ pub(super) struct Upload {
 }
 
 impl BucketStore {
-    /// Starts to upload what is staged of these groups.
+    /// Starts to upload the staged extents of these groups.
     pub(super) fn begin_uploads(&self, numbers: &[u32]) -> Result<()> {
         for number in numbers {
             // Until the upload is in the list, no sync may believe that it has seen all of them.
@@ -69,7 +69,7 @@ impl BucketStore {
         outcome.map_err(|error| self.poisoned(error))
     }
 
-    /// Makes room in the stage: waits for the uploads that have begun, or begins some if there are none.
+    /// Makes room in the stage: waits for the uploads that have begun, or begins some.
     pub(super) fn make_room(&self) -> Result<()> {
         let guard = self.sync.lock();
         self.check_writable("write an extent")?;

@@ -33,7 +33,7 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// Takes the directory, and makes it if there is none.
+    /// Takes the directory; makes it if it does not exist.
     ///
     /// # Errors
     /// `Busy` if another process has it; `Invalid` if it has files of something else; `Io`, `Full`.

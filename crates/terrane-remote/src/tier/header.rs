@@ -1,6 +1,6 @@
 //! The headers of frames, and the head of the file that has them in a row (`docs/format/tier.md`).
 //!
-//! Bytes of the directory are hostile: what is not exactly as it was written is no header.
+//! Bytes of the directory are hostile: bytes that are not exactly as they were written are not a header.
 
 use terrane_base::{Error, Result};
 

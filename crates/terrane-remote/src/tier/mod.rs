@@ -5,10 +5,10 @@
 //! `docs/design/0040-elastic.md`; bytes: `docs/format/tier.md`.
 //!
 //! * `header.rs`: bytes of headers. * `files.rs`: the files. * `index.rs`: which frame goes next.
-//!   * `queue.rs`: what waits to be written. * `open.rs`: settings, opening.
+//!   * `queue.rs`: frames that wait to be written. * `open.rs`: settings, opening.
 //!
-//! 1. Nothing of the tier is trusted: a frame has its identity and a checksum, and what is not exactly the
-//!    frame that is wanted is a miss.
+//! 1. Nothing of the tier is trusted: a frame has its identity and a checksum, and any bytes that are not
+//!    exactly the wanted frame are a miss.
 //! 2. A slot is written only after its frame left the index, and a reader looks again behind its read whether
 //!    the frame is still there. So no reader returns bytes that were exchanged under it.
 //! 3. Readers write nothing: what they fetched goes into a queue of bounded bytes, and is dropped if it is
@@ -351,7 +351,7 @@ impl Drop for Tier {
         self.shared.work.notify_all();
         if let Some(writer) = self.writer.lock().take() {
             writer.join();
-            open::tell_counts(&self.counts());
+            open::log_counts(&self.counts());
         }
     }
 }

@@ -21,14 +21,14 @@ const BYTES_MAX: u64 = 64 << 40;
 /// Where a tier lies and how much it may take.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TierSettings {
-    /// The directory, which has nothing else. Made if there is none.
+    /// The directory, which has nothing else. Made if it does not exist.
     pub directory: PathBuf,
     /// Most bytes of its files, all of which are allocated at opening. 8 MiB to 64 TiB.
     pub bytes: u64,
 }
 
 impl TierSettings {
-    /// Refuses what is impossible.
+    /// Refuses impossible settings.
     ///
     /// # Errors
     /// `Invalid`.
@@ -91,8 +91,8 @@ pub(super) fn warn_off(error: &Error) {
     );
 }
 
-/// Tells the program what a tier did, when it is closed.
-pub(super) fn tell_counts(counts: &TierCounts) {
+/// Logs the counts of a tier when it is closed.
+pub(super) fn log_counts(counts: &TierCounts) {
     tracing::info!(target: "terrane::cache", ?counts, "the cache on disk is closed");
 }
 

@@ -121,7 +121,7 @@ fn calls_come_from_threads_that_run_tasks() {
 }
 
 #[test]
-fn a_directory_keeps_objects_and_leaves_out_what_is_half_written() {
+fn a_directory_keeps_objects_and_leaves_out_half_written_ones() {
     let directory = tempfile::tempdir().expect("a temporary directory");
     let open = || DirectoryBucket::open(directory.path(), Env::real()).expect("opens");
     open().create("db/deep/er/a", b"kept").expect("created");

@@ -78,7 +78,7 @@ impl Bucket for Swollen {
     }
 
     fn begin_get_ranges(&self, name: &str, ranges: Vec<std::ops::Range<u64>>) -> Pending<Vec<Bytes>> {
-        assert!(ranges.iter().all(|range| range.end < self.bytes), "memory is taken for what is refused");
+        assert!(ranges.iter().all(|range| range.end < self.bytes), "memory is taken for a refused object");
         self.inner.begin_get_ranges(name, ranges)
     }
 

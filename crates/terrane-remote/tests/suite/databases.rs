@@ -15,7 +15,7 @@ use terrane_remote::{Bucket, BucketStoreSettings, Deployment};
 
 use crate::support::{env, retrying};
 
-/// Looks until it is so: not a figure, what is not so after as many never will be.
+/// Looks until a condition holds: not a figure, a condition that fails after as many looks never holds.
 const LOOKS_MAX: u32 = 100_000;
 
 /// A deployment with its journal in `journal`, and limits so small that few writes flush and compact.
@@ -189,7 +189,7 @@ fn a_writer_that_was_replaced_stops_and_damages_nothing() {
         clock.sleep(Duration::from_millis(1));
         first.put("k", "v").err()
     });
-    let refused = refused.expect("a replaced writer acknowledges no more");
+    let refused = refused.expect("a replaced writer acknowledges nothing");
     assert_eq!(refused.kind(), Kind::Poisoned, "{refused}");
     assert!(refused.to_string().contains("taken over"), "it says why: {refused}");
     assert_eq!(first.flush().expect_err("it was replaced").kind(), Kind::Poisoned);
@@ -317,7 +317,7 @@ fn every_part_is_tried_in_words() {
     std::fs::create_dir(&bucket).expect("new");
     let url = format!("file://{}", bucket.display());
     let deployment = Deployment { url, ..deployment(&place.journal("a")) };
-    let told = |deployment: &Deployment| -> Vec<(String, bool, String)> {
+    let doctor = |deployment: &Deployment| -> Vec<(String, bool, String)> {
         let tried = deployment.doctor().into_iter();
         let words = |outcome: &terrane::Result<String>| match outcome {
             Ok(words) => words.clone(),
@@ -325,22 +325,22 @@ fn every_part_is_tried_in_words() {
         };
         tried.map(|tried| (tried.part, tried.outcome.is_ok(), words(&tried.outcome))).collect()
     };
-    let before = told(&deployment);
+    let before = doctor(&deployment);
     assert!(before.iter().all(|(_, is_well, _)| *is_well), "{before:?}");
     assert!(before.iter().any(|(part, _, words)| part == "manifest" && words.contains("no database yet")));
     let db = deployment.open().expect("opens");
     db.put("k", "v").expect("put");
-    let open = told(&deployment);
+    let open = doctor(&deployment);
     assert!(open.iter().any(|(part, _, words)| part == "journal" && words.contains("a process has it open")));
     db.put("k", "w").expect("it is the writer still");
     db.flush().expect("it is the writer still");
     db.close().expect("closes");
-    let moved = told(&Deployment { journal: place.journal("b"), ..deployment.clone() });
+    let moved = doctor(&Deployment { journal: place.journal("b"), ..deployment.clone() });
     let wrong: Vec<_> = moved.iter().filter(|(_, is_well, _)| !is_well).collect();
     assert!(wrong.len() == 1 && wrong[0].0 == "manifest" && wrong[0].2.contains("journal"), "{moved:?}");
-    let lost = told(&Deployment { prefix: "bd".to_owned(), ..deployment.clone() });
+    let lost = doctor(&Deployment { prefix: "bd".to_owned(), ..deployment.clone() });
     let wrong: Vec<_> = lost.iter().filter(|(_, is_well, _)| !is_well).collect();
     assert!(wrong.len() == 1 && wrong[0].0 == "manifest" && wrong[0].2.contains("/bd"), "{lost:?}");
-    let nowhere = told(&Deployment { url: "ftp://host".to_owned(), ..deployment });
+    let nowhere = doctor(&Deployment { url: "ftp://host".to_owned(), ..deployment });
     assert!(nowhere.iter().any(|(part, is_well, _)| part == "storage" && !is_well), "{nowhere:?}");
 }

@@ -15,7 +15,7 @@ use crate::support::{check, env, memory, open, pattern, put, refused, reopened, 
 /// Extents that were synced: their length and salt.
 type Synced = BTreeMap<ExtentId, (usize, u64)>;
 
-/// What other writers own in the same bucket.
+/// Objects of other writers in the same bucket.
 const FOREIGN: [&str; 3] = [
     "db/data/00000000000000000001-0000000001-00000",
     "db/data/notes",

@@ -14,7 +14,7 @@ use terrane_storage::Store;
 
 use crate::support::{check, env, memory, names, open, put, refused, reopened};
 
-/// What a manifest would say.
+/// The content of a manifest.
 #[derive(Debug, Default)]
 struct Manifest {
     files: Mutex<BTreeSet<u32>>,

@@ -46,7 +46,7 @@ impl World {
         worker(self.bucket.clone(), self.lease.clone(), &self.inputs).expect("opens")
     }
 
-    /// What a worker wrote: two extents in one object, one in another.
+    /// The output of a worker: two extents in one object, one in another.
     fn outputs(&self) -> (Vec<(ExtentId, u32)>, Written) {
         let worker = self.worker();
         let first = [put(&worker, 500, 10).expect("put"), put(&worker, 600, 11).expect("put")];
@@ -179,7 +179,7 @@ fn a_lease_is_used_once_and_under_the_newest_writer() {
     assert!(message.contains("used before"), "{message}");
     refused(open(0..3), Kind::Invalid);
     refused(open(5..5), Kind::Invalid);
-    // Inputs under the own lease are none.
+    // Inputs under the own lease are not inputs.
     let other = world.store.lease(2).expect("leases");
     let wrong = [(ExtentId { file: other.start, slot: 0 }, 1)];
     refused(worker(world.bucket.clone(), other.clone(), &wrong), Kind::Corrupt);
@@ -190,12 +190,12 @@ fn a_lease_is_used_once_and_under_the_newest_writer() {
     assert!(message.contains("epoch 4") && message.contains("epoch 3"), "{message}");
 }
 
-/// What is wrong, and what is reported: objects and extents.
+/// The fault, and the report: objects and extents.
 type Wrong = (&'static str, Written, Vec<(ExtentId, u32)>);
 
 /// A worker is another program: what it reports is checked before anything is adopted.
 #[test]
-fn a_report_that_is_not_so_is_refused() {
+fn a_false_report_is_refused() {
     let world = world();
     let (outputs, written) = world.outputs();
     let own = WrittenObject { number: 1, part: 0, bytes: object_bytes(&world, 1) };

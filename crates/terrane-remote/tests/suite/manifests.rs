@@ -226,7 +226,7 @@ fn a_fault_in_any_call_loses_nothing_that_was_acknowledged() {
             let state = read(&bucket).unwrap_or_else(|error| panic!("{fault:?} in call {call}: {error}"));
             let found = state.map_or(0, |state| state.epoch);
             let range = acknowledged..=tried.max(acknowledged);
-            assert!(range.contains(&found), "{fault:?} in call {call}: {found} is none of {range:?}");
+            assert!(range.contains(&found), "{fault:?} in call {call}: {found} is not in {range:?}");
             take_over(&bucket).unwrap_or_else(|error| panic!("{fault:?} in call {call}: {error}"));
         }
     }
@@ -252,7 +252,7 @@ fn another_journal_than_the_last_writers_is_refused_unless_that_is_abandoned() {
 }
 
 #[test]
-fn no_journal_comes_back_out_of_a_bucket() {
+fn a_journal_in_objects_is_not_replaced_by_one_in_a_directory() {
     let (_, clock) = env();
     let bucket: Arc<dyn Bucket> = memory(&clock);
     // An even id is that of a journal in objects.

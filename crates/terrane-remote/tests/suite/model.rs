@@ -17,7 +17,7 @@ use crate::support::{check, env, memory, names, pattern, put, reopened, retrying
 /// Extents with length and salt.
 type Extents = BTreeMap<ExtentId, (usize, u64)>;
 
-/// What a durable manifest says: this is what may not be lost.
+/// The content of a durable manifest, which must not be lost.
 #[derive(Clone, Debug, Default)]
 struct Manifest(Extents);
 

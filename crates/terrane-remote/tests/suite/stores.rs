@@ -207,7 +207,7 @@ fn the_stage_is_bounded() {
         check(&store, *id, 500_000, i as u64);
     }
     store.sync().expect("synced");
-    // What is only reserved makes room for nothing.
+    // Reserved extents alone make room for nothing.
     let reserved: Vec<ExtentId> = (0..2).map(|_| store.allocate_for(1, 1 << 20).expect("reserved")).collect();
     let message = refused(store.allocate_for(1, 1), Kind::Full);
     assert!(message.contains("stage_bytes"), "{message}");

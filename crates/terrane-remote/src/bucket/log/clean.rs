@@ -55,7 +55,7 @@ impl Shared {
             if used.objects == 0 || terrane_base::planted!(DropLiveObjects) {
                 self.remove_file(number, &mut cleaning)?;
             } else if is_full && used.live <= room && used.live * 2 <= used.bytes {
-                // The removal that follows frees more than the copies take of what is kept for deletions.
+                // The removal that follows frees more bytes than the copies of kept objects take.
                 self.empty_file(number, true)?;
             } else if is_wasteful && !is_full {
                 self.empty_file(number, false)?;

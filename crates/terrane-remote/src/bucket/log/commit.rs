@@ -138,7 +138,7 @@ impl Shared {
         group.ended.iter().for_each(|(queued, _)| queued.end(Err(outcome.clone())));
     }
 
-    /// Nothing is written any more: an opening finds out what is there.
+    /// Nothing is written any more: an opening finds out which records are there.
     #[cold]
     pub(super) fn poison(&self, writer: &mut Writer, error: &Error) -> Error {
         let place = self.dir.display();

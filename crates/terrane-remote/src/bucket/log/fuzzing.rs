@@ -16,8 +16,8 @@ const SETTINGS: LogSettings = LogSettings { file_bytes: 4096, objects_max: 100 }
 /// Bytes as the one file of a log: as they are, and with checksums, numbers and hashes set right.
 ///
 /// # Panics
-/// If an opening fails otherwise than by damage, what is listed cannot be read, or what was acknowledged is
-/// not there after a further opening.
+/// If an opening fails otherwise than by damage, a listed object cannot be read, or an acknowledged one is
+/// missing after a further opening.
 pub fn object_log(bytes: &[u8]) {
     judge(bytes);
     judge(&repaired(bytes));

@@ -1,4 +1,4 @@
-//! The end of the log, and what is written there and not synced.
+//! The end of the log, and the records there that are written and not synced.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -36,7 +36,7 @@ pub(super) struct Writer {
     pub(super) marked: u64,
     /// The number of the next record when it was last looked whether the log is idle.
     pub(super) looked: u64,
-    /// What may lie in the last file is unknown.
+    /// The error after which the end of the last file is unknown.
     pub(super) failed: Option<Error>,
 }
 
@@ -50,11 +50,11 @@ pub(super) struct Current {
     pub(super) bytes: u64,
 }
 
-/// What is written and not synced.
+/// Records that are written and not synced.
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) ended: Vec<(Arc<Queued>, Ended)>,
-    /// What becomes of the index, in the order of the records: where an object lies, or none if it goes.
+    /// Changes of the index, in the order of the records: where an object lies, or `None` if it is deleted.
     pub(super) applied: Vec<(String, Option<Object>)>,
     pub(super) created: BTreeSet<String>,
     pub(super) deleted: BTreeSet<String>,
@@ -76,7 +76,7 @@ pub(super) struct Start {
     pub(super) at: u64,
     /// The number of its first record.
     pub(super) next: u64,
-    /// What that has as its parent.
+    /// The parent of that record.
     pub(super) parent: u64,
 }
 

@@ -25,7 +25,7 @@ pub(super) struct Object {
     pub(super) is_damaged: bool,
 }
 
-/// What a file has.
+/// The use of a file.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct FileUse {
     /// Bytes of its records.
@@ -98,7 +98,7 @@ impl Index {
     /// deletion.
     ///
     /// # Errors
-    /// `Corrupt` if it creates what is there.
+    /// `Corrupt` if it creates an object that is there.
     pub(super) fn replay(&mut self, found: &Found, names: &[&str], file: u64, at: u64) -> Result<()> {
         let Header { tag, len, checksum, modified, .. } = found.header;
         self.grow(file, padded(Header::front_bytes(&found.name) + len));

@@ -6,8 +6,8 @@
 //!
 //! * `record.rs`: the bytes. * `scan.rs`: reads a file, judges its end. * `open.rs`: an opening.
 //! * `write.rs`: changes, of which a group is made; `commit.rs`: its sync, and files that follow each other.
-//! * `group.rs`: what is written and not synced. * `index.rs`: what there is. * `clean.rs`: removes files
-//!   whose objects are gone, and copies those that stay. `fuzzing.rs`: body of a fuzz target.
+//! * `group.rs`: records that are not synced. * `index.rs`: objects that are there. * `clean.rs`: removes
+//!   files whose objects are gone, and copies those that stay. `fuzzing.rs`: body of a fuzz target.
 //!
 //! Locks, in this order: `cleaning` while a file is emptied; `writer` while a group is written and synced, by
 //! the thread that `queue` says is writing; `queue` and `index` for moments, never across a call of the disk.
@@ -106,7 +106,7 @@ struct Shared {
     cleaning: Mutex<Option<Error>>,
     /// The last file that was to be begun had no space: files are emptied sooner.
     is_full: AtomicBool,
-    /// What the writer's `failed` says, for a look that must not wait for a group.
+    /// True if the writer's `failed` has an error, for a look that must not wait for a group.
     has_failed: AtomicBool,
     /// A trouble that an operator should know and that no caller gets as its error.
     trouble: Mutex<Option<Error>>,
@@ -292,7 +292,8 @@ impl Bucket for LogBucket {
 
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>> {
         names::check(folder)?;
-        // In parts: groups go on between them. What is created or deleted meanwhile is in the list or not.
+        // In parts: groups go on between them. An object that is created or deleted meanwhile may be in the
+        // list.
         let start = format!("{folder}/");
         let mut listed: Vec<Listed> = Vec::new();
         loop {
@@ -334,7 +335,7 @@ mod tests {
 
     /// A folder of more objects than a list may have could neither be listed nor trimmed any more.
     #[test]
-    fn a_folder_takes_no_more_objects_than_a_list_may_have() {
+    fn a_folder_takes_at_most_the_objects_of_one_list() {
         let disk = Arc::new(MemDisk::new());
         let settings = LogSettings::default();
         let opened = open::open(disk, Path::new("/log"), settings, Env::real()).expect("opens");
@@ -343,10 +344,10 @@ mod tests {
         for number in 0..4 {
             assert_eq!(log.create(&format!("db/journal/{number}"), &long).expect("created"), Create::Created);
         }
-        let error = log.create("db/journal/4", &long).expect_err("a list may have no more");
+        let error = log.create("db/journal/4", &long).expect_err("a list is full");
         assert!(error.kind() == Kind::Full && error.to_string().contains("4 in this folder"), "{error}");
         log.create("other/journal/4", &long).expect("each folder is counted by itself");
-        log.create("db/journal/below/4", &long).expect("what is below a folder is of another one");
+        log.create("db/journal/below/4", &long).expect("an object below a folder belongs to another one");
         // Fences, and not any number of them.
         let fences =
             (0..100).take_while(|at| log.create(&format!("db/journal/fence{at}"), &[7; 128]).is_ok());
@@ -367,8 +368,8 @@ mod tests {
             LogBucket::open(Arc::new(MemDisk::new()), Path::new("/log"), LogSettings::default(), Env::real());
         let log = log.expect("opens");
         ["first", "second"].into_iter().for_each(|text| log.0.note(Error::corrupt(text)));
-        let told = log.take_trouble().expect("it was noted").to_string();
-        assert!(told.contains("first") && log.take_trouble().is_none(), "{told}");
+        let trouble = log.take_trouble().expect("it was noted").to_string();
+        assert!(trouble.contains("first") && log.take_trouble().is_none(), "{trouble}");
         log.0.note(Error::corrupt("third"));
         assert!(log.take_trouble().expect("it was noted").to_string().contains("third"));
     }

@@ -39,8 +39,8 @@ pub(super) fn open(disk: Arc<dyn Disk>, dir: &Path, settings: LogSettings, env: 
     let mut is_full = false;
     if let Some((header, end)) = before {
         go_on(&*disk, dir, &header, &end, settings, &mut writer)?;
-        // Near the end of a file it is unknown whether there is space for the next one. If there is none,
-        // what is no longer needed has to go before a writer creates anything.
+        // Near the end of a file it is unknown whether there is space for the next one. Without space,
+        // objects that are no longer needed have to go before a writer creates anything.
         is_full = !writer.has_room(2 * settings.reserved_bytes(), 0);
     }
     let url = format!("log://{}", dir.display());
@@ -133,7 +133,8 @@ fn read_file(
         return Err(Error::corrupt(text).at(place, 0));
     }
     if !follows {
-        // What is missing is at the end of the file before, whose later records it says were there.
+        // The missing records are at the end of the file before, whose later records say that they were
+        // there.
         let (other, end) = before.expect("a first file follows nothing");
         let text = format!(
             "record {} of the log is damaged or missing, or file {number} is of another log: restore the directory",

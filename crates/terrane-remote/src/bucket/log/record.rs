@@ -1,6 +1,6 @@
 //! The bytes of a log's files: a header, then records (`docs/format/object-log.md`).
 //!
-//! Bytes of the directory are hostile: what is not exactly as it was written is no record.
+//! Bytes of the directory are hostile: bytes that are not exactly as they were written are not a record.
 
 use std::ops::Range;
 
@@ -51,7 +51,7 @@ impl FileHeader {
     }
 
     /// # Errors
-    /// `Corrupt` for what is no header; `Invalid` for that of a later version.
+    /// `Corrupt` if the bytes are not a header; `Invalid` for that of a later version.
     pub(super) fn decode(bytes: &[u8; FILE_HEADER_BYTES]) -> Result<FileHeader> {
         let (expected, found) = (u32_at(bytes, 60), crc32c::crc32c(&bytes[..60]));
         if bytes[..8] != MAGIC || expected != found {
@@ -73,7 +73,7 @@ impl FileHeader {
             return Err(Error::corrupt("a header of a log with bytes that its version does not have"));
         }
         if ![header.number, header.first].iter().all(|number| (1..NUMBER_END).contains(number)) {
-            return Err(Error::corrupt("a header of a log with a number that no log comes to"));
+            return Err(Error::corrupt("log number out of range"));
         }
         Ok(header)
     }
@@ -205,7 +205,7 @@ pub(super) fn encode_names(names: &[String]) -> Bytes {
 /// The names in the payload of a deletion.
 ///
 /// # Errors
-/// `Corrupt` for what is no list of names.
+/// `Corrupt` if the bytes are not a list of names.
 pub(super) fn decode_names(mut bytes: &[u8]) -> Result<Vec<&str>> {
     let mut names = Vec::new();
     while !bytes.is_empty() {

@@ -22,7 +22,7 @@ use crate::grpc::messages::{
 };
 use crate::grpc::wire;
 
-/// A bit of the first byte: the checksums of what is read are set right.
+/// A bit of the first byte: the checksums of the answer are set right.
 const REPAIRED: u8 = 0x80;
 /// A server that does not know the call of creations.
 const OLD: u8 = 7;
@@ -140,7 +140,7 @@ pub fn answer(bytes: &[u8]) {
             }
             3 => {
                 let read = client.read_tail(&what, ASKED).await;
-                read.map(|bytes| assert!(bytes.len() as u64 <= ASKED, "no more than was asked for"))
+                read.map(|bytes| assert!(bytes.len() as u64 <= ASKED, "at most the requested bytes"))
             }
             4 => client.list(&what, "db/b".to_owned()).await.map(|listed| {
                 let is_right = |name: &str| name.starts_with("db/") && name > "db/b";
@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn an_answer_that_ends_early_is_none() {
+    fn an_answer_that_ends_early_is_refused() {
         let part = |len: usize| wire::read_part(Bytes::from(vec![7; len]), 500);
         for (parts, is_whole) in
             [(vec![part(400)], false), (vec![part(400), part(100)], true), (vec![], false)]

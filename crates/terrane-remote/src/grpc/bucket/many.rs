@@ -1,10 +1,10 @@
 //! Creations by one call that lasts: for objects that are many and small, a message each instead of a call.
 //!
 //! The call is begun by the first creation, and again by the first one after it broke. Creations go in the
-//! order in which they were begun, and have their answers in that order. What is under way is bounded: a
-//! creation beyond that, or of a long object, has a call of its own. When the call ends, the outcome of what
-//! had no answer is unknown; a creation whose time is over ends the call, since nothing behind it would come
-//! either.
+//! order in which they were begun, and have their answers in that order. The creations under way are bounded:
+//! a creation beyond that, or of a long object, has a call of its own. When the call ends, the outcomes of
+//! creations without an answer are unknown; a creation whose time is over ends the call, since no later
+//! answer would come either.
 
 use std::collections::VecDeque;
 use std::sync::Arc;

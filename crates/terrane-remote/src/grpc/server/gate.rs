@@ -1,7 +1,7 @@
 //! Whether a call may begin, by its headers, before a message is read; and to which service it goes.
 //!
-//! The health service is open to all: what looks at it is often a load balancer without a token. Where the
-//! server wants a token, a connection on which none was shown ends all the same: see `connections.rs`.
+//! The health service is open to all: its caller is often a load balancer without a token. Where the server
+//! wants a token, a connection on which none was shown ends all the same: see `connections.rs`.
 
 use std::convert::Infallible;
 use std::pin::Pin;

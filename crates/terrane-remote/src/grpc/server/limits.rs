@@ -86,7 +86,7 @@ impl Limits {
     pub(super) fn connection_window(&self) -> u32 {
         let share = self.bytes_in_flight_max / self.connections_max as u64;
         let window = share.clamp(WINDOW_BYTES_MIN, WINDOW_BYTES_MAX);
-        debug_assert!(window <= share.max(WINDOW_BYTES_MIN), "no more than its share");
+        debug_assert!(window <= share.max(WINDOW_BYTES_MIN), "at most its share");
         u32::try_from(window).unwrap_or(u32::MAX)
     }
 }
@@ -167,7 +167,7 @@ impl Shared {
     pub(super) fn shrink(&self, room: &mut OwnedSemaphorePermit, bytes: u64) {
         let spare = room.num_permits().saturating_sub(units(bytes) as usize);
         drop(room.split(spare));
-        debug_assert!(room.num_permits() <= self.units as usize, "no more than there is");
+        debug_assert!(room.num_permits() <= self.units as usize, "at most all of it");
     }
 
     /// Room for a list; waits for it.

@@ -1,10 +1,10 @@
 //! Creations of one call: objects one after the other, as long as the client likes.
 //!
-//! One task receives whole objects, another one gives them to the bucket: what came while the bucket worked
-//! goes to it together, begun in the order of the creations, so that a bucket which syncs groups syncs once.
-//! Answers go in that order. What the call holds is bounded, and what its client does not take in time ends
-//! it. A creation that cannot be made has its error in its answer; an order of messages that is none of the
-//! protocol's ends the call.
+//! One task receives whole objects, another one gives them to the bucket: objects that came while the bucket
+//! worked go to it together, begun in the order of the creations, so that a bucket which syncs groups syncs
+//! once. Answers go in that order. The bytes that the call holds are bounded, and if its client does not take
+//! them in time the call ends. A creation that cannot be made has its error in its answer; an order of
+//! messages that the protocol does not allow ends the call.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -225,7 +225,7 @@ fn tokio_listener(listener: TcpListener) -> Result<tokio::net::TcpListener> {
 
 fn transport(settings: &ServerSettings, is_streamed: bool) -> Result<tonic::transport::Server> {
     let limits = &settings.limits;
-    // The call of many creations is none of those that the limit counts.
+    // The limit does not count the call of many creations.
     let streams = u32::try_from(limits.calls_max).unwrap_or(u32::MAX).min(1024) + u32::from(is_streamed);
     let window = limits.connection_window();
     let transport = tonic::transport::Server::builder()

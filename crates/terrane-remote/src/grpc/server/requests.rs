@@ -29,7 +29,8 @@ const OBJECT_BYTES_MAX: u64 = 64 << 10;
 /// One call: the first byte says which, the rest is its message, or its messages (`messages`).
 ///
 /// # Panics
-/// If a call is refused without its kind, creates what is not whole, or answers with more than was asked for.
+/// If a call is refused without its kind, creates an object that is not whole, or answers with more than was
+/// asked for.
 pub fn request(bytes: &[u8]) {
     let Some((call, rest)) = bytes.split_first() else { return };
     let bucket = Arc::new(MemoryBucket::new(Env::real().clock));

@@ -1,5 +1,5 @@
-//! Answers of many messages. What is left of one is given up at the deadline of its call, so a client that
-//! stops reading does not hold memory for ever.
+//! Answers of many messages. The rest of one is given up at the deadline of its call, so a client that stops
+//! reading does not hold memory for ever.
 
 use std::pin::Pin;
 use std::sync::Arc;

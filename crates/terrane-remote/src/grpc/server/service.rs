@@ -156,7 +156,7 @@ impl Service {
     ) -> Result<(Bytes, OwnedSemaphorePermit), Status> {
         let read = move |bucket: &dyn Bucket| {
             let tail = bucket.get_tail(&name, bytes_max)?;
-            debug_assert!(tail.len() as u64 <= bytes_max, "no more than there is room for");
+            debug_assert!(tail.len() as u64 <= bytes_max, "at most the room that is left");
             Ok((tail, room))
         };
         self.on_bucket(call.permit(), read).await
@@ -260,7 +260,8 @@ impl Storage for Service {
         };
         let all = bytes.iter().map(|bytes| bytes.len() as u64).sum();
         call.bytes = all;
-        // An answer without a byte has a message, too, or it could not be told from one that was cut.
+        // An answer without a byte has a message, too, or it could not be distinguished from one that was
+        // cut.
         let empty = (all == 0).then(|| wire::read_part(Bytes::new(), 0));
         let parts = bytes.into_iter().flat_map(|bytes| wire::pieces(bytes, PART_BYTES));
         let parts = parts.map(move |piece| wire::read_part(piece, all)).chain(empty);
@@ -321,7 +322,7 @@ impl Body {
         } else {
             self.last.extend_from_slice(&data);
         }
-        debug_assert!(self.last.len() <= PART_BYTES_MAX, "what is not in a full block yet is bounded");
+        debug_assert!(self.last.len() <= PART_BYTES_MAX, "the bytes of an unfinished block are bounded");
         Ok(())
     }
 

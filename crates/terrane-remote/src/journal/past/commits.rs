@@ -34,7 +34,7 @@ impl Until {
 enum End {
     /// It is the last one that is there, or that is asked for.
     Last,
-    /// The next one announces extents, and the state does not say what became of them. What is behind it may
+    /// The next commit announces extents, and the state does not have their outcome. Commits behind it may
     /// lie over these extents.
     OpenMark(SeqNo),
     /// The next one has a record of a table that the state does not have yet: by the clock of another bucket
@@ -62,7 +62,7 @@ fn end_before(state: &State, batch: &ReadBatch) -> Result<Option<End>> {
 
 impl PastJournal {
     /// Number of the last commit in the segments of `state`, which lie in the directory `dir`: the last one
-    /// of those that are asked for. `SeqNo(0)` if there is none.
+    /// of those that are asked for. `SeqNo(0)` if no commit is.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.
@@ -100,8 +100,8 @@ impl PastJournal {
         Ok(found)
     }
 
-    /// The first commit that announces extents, where `state` does not say what became of them; `None` if
-    /// there is none.
+    /// The first commit that announces extents of which `state` does not have the outcome; `None` if `state`
+    /// has all outcomes.
     ///
     /// # Errors
     /// `Corrupt`, `Io`.

@@ -119,7 +119,7 @@ fn frames_found_at_opening_keep_their_order() {
         slot,
         header: Header { key: key(1, frame), len: 1, order },
     };
-    // Slots 3 and 4 have one identity, slot 9 is none of this index.
+    // Slots 3 and 4 have one identity; this index has no slot 9.
     let found = vec![place(0, 0, 50), place(1, 1, 3), place(3, 3, 7), place(4, 3, 9), place(9, 9, 1)];
     let mut index = Index::new(5, found);
     assert_eq!(index.len(), 3);

@@ -99,7 +99,7 @@ impl Running {
         Running { stop, thread }
     }
 
-    /// Stops it; what it told.
+    /// Stops it; returns the lines that it printed.
     fn end(self) -> Vec<String> {
         self.stop.ask();
         self.thread.join().expect("it does not panic")
@@ -196,8 +196,8 @@ fn a_database_whose_workers_all_die_goes_on() {
     worker.end();
 }
 
-/// The bucket does not answer for the table of jobs, or what lies there is none of it: the database opens,
-/// and does its compactions itself.
+/// The bucket does not answer for the table of jobs, or has foreign objects there: the database opens, and
+/// does its compactions itself.
 #[test]
 fn a_database_opens_with_a_damaged_table_of_jobs() {
     for is_down in [true, false] {

@@ -217,12 +217,12 @@ fn looks_in(bucket: &FaultyBucket, looks: u64) -> Duration {
     let poll = Duration::from_millis(10);
     let settings = WorkerSettings { name: "resting".to_owned(), poll, store: small() };
     let worker = Worker::new(Arc::new(bucket.clone()), "db", settings, env).expect("possible settings");
-    let (stop, mut told) = (Stop::default(), 0);
+    let (stop, mut reports) = (Stop::default(), 0);
     let asked = stop.clone();
     worker
         .run(&stop, None, &mut |_| {
-            told += 1;
-            if told == looks {
+            reports += 1;
+            if reports == looks {
                 asked.ask();
             }
         })

@@ -8,7 +8,7 @@ use terrane_remote::{Bucket, Create};
 use super::{Place, check, numbered, put_all};
 use crate::support::refused;
 
-/// The follower says what is wrong with the object, and its view stays.
+/// The follower returns the error of the object, and its view stays.
 #[track_caller]
 fn refuses(follower: &Follower, name: &str) {
     let before = follower.stats();
@@ -21,7 +21,7 @@ fn refuses(follower: &Follower, name: &str) {
     refused(follower.lag(), Kind::Corrupt);
 }
 
-/// What was done to the object is undone, and the follower goes on.
+/// The object is as before, and the follower goes on.
 #[track_caller]
 fn goes_on(follower: &Follower, salt: u32) {
     follower.catch_up().expect("it healed");

@@ -32,7 +32,7 @@ use terrane_remote::{
 
 use crate::support::{env, memory, names};
 
-/// What the writer replaced is deleted after so many seconds.
+/// Objects that the writer replaced are deleted after so many seconds.
 const AGE: Duration = Duration::from_secs(60);
 
 /// A bucket whose clock moves on by sleeps only, and the directories of machines.

@@ -14,7 +14,7 @@ use super::{Place, collect, key};
 const KEYS: u32 = 40;
 
 type Rows = BTreeMap<Vec<u8>, Vec<u8>>;
-/// What a commit changes.
+/// The changes of a commit.
 type Changes = Vec<(u32, Option<Vec<u8>>)>;
 
 struct World {
@@ -121,7 +121,7 @@ impl World {
         self.writer = Some(writer);
     }
 
-    /// What the first commits up to this number make.
+    /// The rows after the first commits up to this number.
     fn rows_at(&self, seq: SeqNo) -> Rows {
         let mut rows = Rows::new();
         for (_, changes) in self.history.iter().filter(|(last, _)| *last <= seq) {
@@ -149,7 +149,7 @@ impl World {
         let (view, seq) = (self.follower.view(), self.follower.stats().seq);
         assert!(seq >= self.synced, "the follower has {seq}, and {} was synced", self.synced);
         let rows = self.rows_at(seq);
-        assert_eq!(scan(&view).expect("what is new is there"), rows, "as it was at {seq}");
+        assert_eq!(scan(&view).expect("new commits are there"), rows, "as it was at {seq}");
         self.views.push((view, rows));
         if self.views.len() > 4 {
             self.views.remove(0);

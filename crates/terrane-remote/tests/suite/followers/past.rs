@@ -43,7 +43,7 @@ pub(super) fn commit(number: u64) -> At {
     At::Commit(SeqNo(number))
 }
 
-/// What a database shows.
+/// The tables of a database with their rows.
 pub(super) fn tables(db: &Db) -> terrane::Result<Tables> {
     let read = |name: String| {
         let rows = db.table(&name)?.iter().map(|row| row.map(|(key, value)| (key.to_vec(), value.to_vec())));
@@ -80,7 +80,7 @@ fn a_deleted_moment_is_refused_with_the_earliest_one() {
     check(&open(), 0..15, 2);
     check(&open(), 15..40, 1);
     let early = open();
-    // Only journal objects: what is flushed is there, and what was not is not.
+    // Only journal objects: flushed rows are there, and others are not.
     let journal = numbered(&*place.bucket, "db/journal");
     let gone: Vec<String> = journal.values().skip(1).take(100).cloned().collect();
     place.bucket.delete(&gone).expect("deletes");
@@ -100,14 +100,14 @@ fn a_deleted_moment_is_refused_with_the_earliest_one() {
     assert_eq!(place.open_at(commit(later)).expect("it can be opened").commit.0, later);
     let text = refused(place.open_at(At::Time(Duration::ZERO)), Kind::Gone);
     assert!(text.contains("1970-01-01T00:00:00.000Z"), "{text}");
-    // The one that is open reads what is there, and says what is not.
+    // The one that is open reads the objects that are there, and refuses deleted ones.
     let text = refused(early.get(key(30)).map(drop), Kind::Gone);
     check(&early, 0..15, 2);
     assert!(text.contains("garbage_age_s") && text.contains("earlier state"), "{text}");
 }
 
 #[test]
-fn a_time_ahead_shows_what_is_there_and_no_database_is_none() {
+fn a_time_ahead_shows_the_present_state_and_an_empty_bucket_is_refused() {
     let place = Place::new();
     let text = refused(place.open_at(place.now()), Kind::NotFound);
     assert!(text.contains("no database"), "{text}");

@@ -1,5 +1,5 @@
 //! Each moment of a history against a model: of all of it, beside a collection of garbage that deletes at
-//! once, and beside one that deletes what is old.
+//! once, and beside one that deletes old objects.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -136,7 +136,7 @@ impl World {
         self.machines += 1;
     }
 
-    /// What the last moment of a commit showed.
+    /// The tables at the last moment of a commit.
     fn at_commit(&self, seq: SeqNo) -> Option<&Tables> {
         let moment = self.moments.iter().rev().find(|(last, ..)| *last <= seq);
         moment.map(|(.., tables)| tables)
@@ -174,7 +174,7 @@ fn every_commit_is_opened() {
     }
 }
 
-/// What is opened is as it was, and read so until something of it is deleted.
+/// An opened state is as it was, and is read so until an object of it is deleted.
 fn right_or_gone(world: &World, opened: Vec<(u64, Earlier)>) -> (u32, u32) {
     let (mut right, mut gone) = (0, 0);
     for (number, earlier) in opened {
@@ -193,8 +193,8 @@ fn right_or_gone(world: &World, opened: Vec<(u64, Earlier)>) -> (u32, u32) {
     (right, gone)
 }
 
-/// A state is as it was, or something of it was deleted: no other one is shown. What is refused names a
-/// state that is opened.
+/// A state is as it was, or an object of it was deleted: no other one is shown. A refusal names a state that
+/// can be opened.
 #[test]
 fn beside_a_collector_a_moment_is_right_or_gone() {
     let (mut right, mut gone) = (0, 0);

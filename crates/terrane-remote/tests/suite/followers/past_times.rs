@@ -17,7 +17,7 @@ use super::past::commit;
 use super::{Place, check, check_absent, collect, key, put_all, put_as, value};
 use crate::support::{names, refused};
 
-/// What is done once, before the data objects are listed.
+/// A call that is made once, before the data objects are listed.
 type Once = Box<dyn FnOnce() + Send>;
 
 /// A bucket that says of manifest objects from a name on that they are of another time.
@@ -182,7 +182,7 @@ fn missing_extents_do_not_shorten_the_past() {
     check_absent(&shown.db, 20..25);
 }
 
-/// What the writer replaced and deleted while a moment was opened was not lost.
+/// Objects that the writer replaced and deleted while a moment was opened were not lost.
 #[test]
 fn objects_deleted_during_an_opening_are_gone() {
     let place = Arc::new(Place::new());

@@ -1,4 +1,4 @@
-//! Limits of connections and calls, what is counted, and the end of a server.
+//! Limits of connections and calls, counters, and the end of a server.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -152,14 +152,14 @@ fn calls_beyond_the_limit_are_refused_as_busy_and_counted() {
     let gated = Gated::new();
     let (gate, begun) = (Arc::clone(&gated.gate), Arc::clone(&gated.begun));
     let reports: Arc<Mutex<Vec<String>>> = Arc::default();
-    let (told, inner) = (Arc::clone(&reports), Arc::clone(&gated.inner));
+    let (rows, inner) = (Arc::clone(&reports), Arc::clone(&gated.inner));
     let server = start(Arc::new(gated), |settings| {
         settings.limits.calls_max = 2;
         settings.metrics = Some(([127, 0, 0, 1], 0).into());
         settings.log = Some(Arc::new(move |report| {
             let trace = report.trace.map_or(0, str::len);
             let line = format!("{} {} {} {trace}", report.operation, report.object, report.outcome);
-            told.lock().expect("no panic").push(line);
+            rows.lock().expect("no panic").push(line);
         }));
     });
     let bucket = connect(server.address());
@@ -170,7 +170,7 @@ fn calls_beyond_the_limit_are_refused_as_busy_and_counted() {
         .into_iter()
         .collect();
     Gated::wait(&begun, 2);
-    // One connection has no more calls under way than the server takes: its further ones wait.
+    // One connection has at most as many calls under way as the server takes: its further ones wait.
     let other = connect(server.address());
     let message = refused(other.create("db/c", b"x"), Kind::Busy);
     assert!(message.contains("2 calls under way"), "{message}");
@@ -215,7 +215,7 @@ fn a_call_of_creations_keeps_no_other_call_away() {
     let bucket = connect(server.address());
     bucket.list("db", None).expect("it knows the bucket");
     for number in 0..3 {
-        // The call lasts, and is none of those that the limit is for.
+        // The call lasts, and the limit does not count it.
         bucket.create(&format!("db/{number}"), b"x").expect("created");
         assert_eq!(bucket.list("db", None).expect("there is a call for it").len(), number + 1);
     }

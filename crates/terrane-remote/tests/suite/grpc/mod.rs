@@ -1,4 +1,5 @@
-//! A bucket on another machine: what every bucket does, ends of the server, what is refused, hostile bytes.
+//! A bucket on another machine: the conformance suite of buckets, ends of the server, refusals, hostile
+//! bytes.
 
 mod cuts;
 mod limits;
@@ -24,7 +25,7 @@ use crate::proxy::Proxy;
 use crate::stores::openings;
 use crate::support::{connect, env, memory, refused, serve};
 
-/// Long enough for what is to come to an end: no test waits for it.
+/// Long enough for any event to come: no test waits for it.
 const LONG: Duration = Duration::from_secs(60);
 
 fn start(bucket: Arc<dyn Bucket>, change: impl FnOnce(&mut ServerSettings)) -> Server {

@@ -33,11 +33,11 @@ fn name(number: usize) -> String {
 fn many_creations_need_one_call() {
     let served = object_log();
     let lasting: Arc<Mutex<Vec<String>>> = Arc::default();
-    let told = Arc::clone(&lasting);
+    let reported = Arc::clone(&lasting);
     let server = start(Arc::clone(&served), |settings| {
         settings.log = Some(Arc::new(move |report| {
             if report.operation == "create-many" {
-                told.lock().expect("no panic").push(report.outcome.to_owned());
+                reported.lock().expect("no panic").push(report.outcome.to_owned());
             }
         }));
     });
@@ -74,13 +74,13 @@ fn many_creations_need_one_call() {
 #[test]
 fn objects_beyond_the_limit_of_a_stream_have_calls_of_their_own() {
     let traces: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
-    let told = Arc::clone(&traces);
+    let reported = Arc::clone(&traces);
     let server = start(object_log(), |settings| {
         settings.limits = Limits { object_bytes_max: 32 << 20, ..Limits::default() };
         settings.log = Some(Arc::new(move |report| {
             if report.operation == "create" {
                 let row = (report.object.to_owned(), report.trace.unwrap_or_default().to_owned());
-                told.lock().expect("no panic").push(row);
+                reported.lock().expect("no panic").push(row);
             }
         }));
     });
@@ -99,7 +99,8 @@ fn objects_beyond_the_limit_of_a_stream_have_calls_of_their_own() {
     }
     assert_eq!(ended(&server, "create"), 147);
     let traces = traces.lock().expect("no panic");
-    let trace = |number: usize| &traces.iter().find(|(object, _)| *object == name(number)).expect("told").1;
+    let trace =
+        |number: usize| &traces.iter().find(|(object, _)| *object == name(number)).expect("reported").1;
     let lasting = trace(1);
     assert_ne!(trace(0), lasting, "an object of 9 MiB has a call of its own");
     // The others go by one call or have one each.
@@ -115,12 +116,12 @@ fn objects_beyond_the_limit_of_a_stream_have_calls_of_their_own() {
 #[test]
 fn a_client_that_leaves_between_creations_is_no_trouble() {
     let calls: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
-    let told = Arc::clone(&calls);
+    let reported = Arc::clone(&calls);
     let server = start(object_log(), |settings| {
         settings.log = Some(Arc::new(move |report| {
             if report.operation == "create-many" {
                 let row = (report.outcome.to_owned(), report.text.to_owned());
-                told.lock().expect("no panic").push(row);
+                reported.lock().expect("no panic").push(row);
             }
         }));
     });
@@ -214,11 +215,11 @@ fn a_log_that_failed_says_so_and_loses_nothing_of_clients_that_try_again() {
         .into_iter()
         .collect();
     // The first attempts fail, and the service says that it takes no creation.
-    let is_told = |server: &Server| server.metrics_text().contains("terrane_service_bucket_failed 1\n");
+    let is_reported = |server: &Server| server.metrics_text().contains("terrane_service_bucket_failed 1\n");
     let clock = Env::real().clock;
     let looks = (0..LONG.as_millis()).take_while(|_| {
         clock.sleep(Duration::from_millis(1));
-        !is_told(&first) || is_healthy(first.address())
+        !is_reported(&first) || is_healthy(first.address())
     });
     assert!((looks.count() as u128) < LONG.as_millis(), "the service says that it failed");
     drop(first);
@@ -235,7 +236,7 @@ fn a_log_that_failed_says_so_and_loses_nothing_of_clients_that_try_again() {
     }
 }
 
-/// What the health service says of the service at an address.
+/// The answer of the health service of the service at an address.
 fn is_healthy(address: std::net::SocketAddr) -> bool {
     use tonic_health::pb::health_client::HealthClient;
     use tonic_health::pb::{HealthCheckRequest, health_check_response::ServingStatus};

@@ -28,7 +28,7 @@ use terrane_remote::{
 
 use crate::support::{env, memory, names, refused, retrying};
 
-/// Looks until it is so: not a figure, what is not so after as many never will be.
+/// Looks until a condition holds: not a figure, a condition that fails after as many looks never holds.
 const LOOKS_MAX: u32 = 100_000;
 
 /// Batches that are full soon, and are never uploaded for their age.
@@ -287,7 +287,7 @@ fn objects_go_by_their_count_before_they_are_old() {
         log.trim(SegmentId(1));
         write(2, 1);
         log.collect_garbage().expect("deletes");
-        // The fence stays, and what is needed.
+        // The fence stays, and so do needed objects.
         let left = names(&*bucket, "db/journal").len();
         assert_eq!(left, kept + 3, "of {garbage_objects_max} objects in a log of {objects_max}");
         assert!(names(&*bucket, "db/journal")[0].ends_with("00001"), "the fence is kept");
@@ -379,7 +379,7 @@ fn objects_go_when_none_needs_them() {
     let count = || names(&*bucket, "db/journal").len();
     assert_eq!((count(), first.collect_garbage().expect("lists")), (6, 0));
     first.trim(SegmentId(1));
-    // The next object says what is needed; it is not old yet.
+    // The next object names the needed ones; it is not old yet.
     first.append(SegmentId(2), 200, b"abc").expect("appends");
     first.persist().expect("it is the writer");
     assert_eq!(first.collect_garbage().expect("lists"), 0);

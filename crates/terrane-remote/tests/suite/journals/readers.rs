@@ -139,18 +139,18 @@ fn the_journal_in_a_bucket_is_tried_in_words() {
     let bucket = place.root.path().join("bucket");
     DirectoryBucket::open(&bucket, Env::real()).expect("a directory for the bucket");
     let deployment = Deployment { url: format!("file://{}", bucket.display()), ..place.deployment("a") };
-    let told = |deployment: &Deployment, part: &str| {
+    let part_of = |deployment: &Deployment, part: &str| {
         let tried = deployment.doctor().into_iter().find(|tried| tried.part == part).expect("it is tried");
         tried.outcome.map_err(|error| error.to_string())
     };
-    assert_eq!(told(&deployment, "journal in a bucket").expect("sound"), "no object yet");
+    assert_eq!(part_of(&deployment, "journal in a bucket").expect("sound"), "no object yet");
     let db = deployment.open().expect("opens");
     put_all(&db, 0..3, 1);
-    let journal = told(&deployment, "journal in a bucket").expect("sound");
+    let journal = part_of(&deployment, "journal in a bucket").expect("sound");
     assert!(journal.contains("objects are needed") && journal.contains("epoch 1"), "{journal}");
-    told(&Deployment { journal: place.root.path().join("b"), ..deployment.clone() }, "manifest")
+    part_of(&Deployment { journal: place.root.path().join("b"), ..deployment.clone() }, "manifest")
         .expect("fits");
-    let lacks = told(&Deployment { bucket_journal: None, ..deployment.clone() }, "manifest");
+    let lacks = part_of(&Deployment { bucket_journal: None, ..deployment.clone() }, "manifest");
     assert!(lacks.expect_err("its file lacks the journal").contains("in_bucket"));
     db.close().expect("closes");
 }

@@ -100,7 +100,7 @@ fn a_database_whose_service_is_full_opens_again_and_trims() {
             server = crate::support::serve(open_log());
         }
         for turn in 0..3 {
-            let db = open(&server).expect("what is needed no more goes first");
+            let db = open(&server).expect("objects that are no longer needed go first");
             put_all(&db, 0..100, 3 + turn);
             check(&db, 0..100, 3 + turn);
         }

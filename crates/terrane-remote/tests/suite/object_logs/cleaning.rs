@@ -1,4 +1,4 @@
-//! Files go when nothing of them is needed, and what is needed stays.
+//! A file goes when no object of it is needed, and needed objects stay.
 
 use std::time::Duration;
 
@@ -53,7 +53,7 @@ fn times_of_creation_stand_still_for_a_small_step_back_of_the_clock_only() {
     assert_eq!(create_at(1000, 0), [1000]);
     assert_eq!(create_at(990, 1), [1000, 1000], "none is before the one before");
     assert_eq!(create_at(1010, 2), [1000, 1000, 1010]);
-    // The times of what is deleted count, too.
+    // The times of deleted objects count, too.
     let log = open_at(1040);
     create(&log, 3).expect("created");
     delete(&log, 3..4).expect("deleted");
@@ -91,7 +91,7 @@ fn reads_go_on_while_files_go() {
 }
 
 #[test]
-fn a_log_takes_no_more_objects_than_it_lists() {
+fn a_log_takes_at_most_the_objects_that_it_can_list() {
     let settings = LogSettings { objects_max: 4, ..SMALL };
     let log = LogBucket::open(on(MemDisk::new()), dir(), settings, Env::real()).expect("opens");
     (0..4).for_each(|number| _ = create(&log, number).expect("created"));

@@ -178,8 +178,11 @@ fn an_object_that_is_damaged_keeps_no_file_from_going() {
     }
     let names = damaged.list(dir()).expect("lists");
     assert!(!names.contains(&"00000000000000000001.log".to_owned()), "its file went: {names:?}");
-    let told = log.take_trouble().expect("an operator has to know").to_string();
-    assert!(told.contains(&name(0)) && told.contains("damaged") && log.take_trouble().is_none(), "{told}");
+    let trouble = log.take_trouble().expect("an operator has to know").to_string();
+    assert!(
+        trouble.contains(&name(0)) && trouble.contains("damaged") && log.take_trouble().is_none(),
+        "{trouble}"
+    );
     drop(log);
     let again = open(&damaged).expect("opens");
     let listed = again.list("db/journal", None).expect("lists");

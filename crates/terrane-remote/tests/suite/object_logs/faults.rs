@@ -18,7 +18,7 @@ const CALLS: [Call; 10] = [
     Call::Allocate,
 ];
 
-/// What callers were told of a log that fails.
+/// Outcomes that callers of a failing log got.
 #[derive(Default)]
 struct Outcomes {
     there: Vec<u64>,
@@ -97,7 +97,7 @@ fn a_failed_call_neither_loses_nor_adds_objects() {
             }
         }
     }
-    assert!(failed > 0, "a full device was told");
+    assert!(failed > 0, "a full device was reported");
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn a_sync_that_failed_is_not_forgotten() {
         let message = crate::support::refused(create(&log, number), Kind::Io);
         assert!(message.contains("start it again"), "{message}");
     }
-    assert_eq!(create(&log, 0).expect_err("what is there is unknown").kind(), Kind::Io);
+    assert_eq!(create(&log, 0).expect_err("the end of the log is unknown").kind(), Kind::Io);
     check(&log, [0]);
     drop(log);
     let again = open(&on(disk.crash(1))).expect("opens");
@@ -180,7 +180,7 @@ fn trims_free_the_space_of_a_full_device() {
     let settings = LogSettings { file_bytes: 1 << 20, objects_max: 4000 };
     let log = LogBucket::open(on(disk.clone()), dir(), settings, Env::real()).expect("opens");
     let create = |number: u64| log.create(&name(number), &pattern(8000, number));
-    // What is needed for ever lies in the first file.
+    // An object that is needed for ever lies in the first file.
     log.create("db/fence", &[7; 128]).expect("created");
     (0..200).for_each(|number| _ = create(number).expect("created"));
     disk.set_capacity(disk.used_bytes());
@@ -257,8 +257,8 @@ fn no_file_goes_behind_one_whose_removal_may_not_be_durable() {
     for first in (0..40).step_by(8) {
         delete(&log, first..first + 8).expect("what the cleaning cannot do is no error of the deletion");
     }
-    let told = log.take_trouble().expect("an operator has to know").to_string();
-    assert!(told.contains("until it is opened again"), "{told}");
+    let trouble = log.take_trouble().expect("an operator has to know").to_string();
+    assert!(trouble.contains("until it is opened again"), "{trouble}");
     assert!(before - files() <= 1, "{before} files, then {}", files());
     check(&log, 40..60);
     for seed in 0..8 {

@@ -69,9 +69,9 @@ fn check(log: &LogBucket, numbers: impl IntoIterator<Item = u64>) {
     }
 }
 
-/// What callers were told of a log.
+/// Outcomes that callers of a log got.
 #[derive(Debug, Default)]
-struct Told {
+struct Outcomes {
     /// Acknowledged, and no deletion was tried.
     there: Vec<u64>,
     /// The deletion was acknowledged.
@@ -79,41 +79,41 @@ struct Told {
 }
 
 /// Creates objects, alone and several at once, and deletes some, until a call fails.
-fn history(log: &LogBucket) -> Told {
-    let mut told = Told::default();
+fn history(log: &LogBucket) -> Outcomes {
+    let mut outcomes = Outcomes::default();
     for round in 0..12 {
         let first = round * 10;
         let begun: Vec<_> = (first..first + 4)
             .map(|number| (number, log.begin_create(&name(number), vec![bytes(number).into()])))
             .collect();
         let alone = (first + 4..first + 7).map(|number| (number, create(log, number)));
-        let outcomes: Vec<_> =
+        let pairs: Vec<_> =
             begun.into_iter().map(|(number, pending)| (number, pending.wait())).chain(alone).collect();
-        for (number, outcome) in outcomes {
-            let Ok(created) = outcome else { return told };
+        for (number, outcome) in pairs {
+            let Ok(created) = outcome else { return outcomes };
             assert_eq!(created, Create::Created);
-            told.there.push(number);
+            outcomes.there.push(number);
         }
         if round % 3 == 2 {
             // All but one of the rounds before, so that files go and one is copied.
-            let going: Vec<u64> = told.there.iter().copied().filter(|number| *number % 50 != 3).collect();
-            told.there.retain(|number| !going.contains(number));
+            let going: Vec<u64> = outcomes.there.iter().copied().filter(|number| *number % 50 != 3).collect();
+            outcomes.there.retain(|number| !going.contains(number));
             let names: Vec<String> = going.iter().copied().map(name).collect();
             match log.delete(&names) {
-                Ok(()) => told.gone.extend(going),
-                Err(_) => return told,
+                Ok(()) => outcomes.gone.extend(going),
+                Err(_) => return outcomes,
             }
         }
     }
-    told
+    outcomes
 }
 
-/// Checks what a log has against what callers were told, and that it goes on.
+/// Checks the objects of a log against the outcomes that callers got, and that it goes on.
 #[track_caller]
-fn check_told(log: &LogBucket, told: &Told) {
-    check(log, told.there.iter().copied());
+fn check_outcomes(log: &LogBucket, outcomes: &Outcomes) {
+    check(log, outcomes.there.iter().copied());
     let found = found(log);
-    for gone in &told.gone {
+    for gone in &outcomes.gone {
         assert!(!found.contains_key(&name(*gone)), "object {gone} was deleted");
     }
     for (found, read) in &found {

@@ -7,33 +7,33 @@ use super::*;
 /// The log's calls that change the device, in a run that nothing stops.
 fn calls() -> u64 {
     let faulty = FaultyDisk::new(on(MemDisk::new()));
-    let told = history(&open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens"));
-    assert_eq!(told.there.len() + told.gone.len(), 84, "nothing failed");
-    assert!(told.gone.len() > 70, "most were deleted");
+    let outcomes = history(&open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens"));
+    assert_eq!(outcomes.there.len() + outcomes.gone.len(), 84, "nothing failed");
+    assert!(outcomes.gone.len() > 70, "most were deleted");
     faulty.changes()
 }
 
-/// Runs the history until the power is cut; returns the device and what callers were told.
-fn run_until(cut: u64) -> (MemDisk, Told) {
+/// Runs the history until the power is cut; returns the device and the outcomes that callers got.
+fn run_until(cut: u64) -> (MemDisk, Outcomes) {
     let disk = MemDisk::new();
     let faulty = FaultyDisk::new(on(disk.clone()));
     faulty.cut_after(cut);
-    let told =
-        open(&(Arc::new(faulty) as Arc<dyn Disk>)).map_or_else(|_| Told::default(), |log| history(&log));
-    (disk, told)
+    let outcomes =
+        open(&(Arc::new(faulty) as Arc<dyn Disk>)).map_or_else(|_| Outcomes::default(), |log| history(&log));
+    (disk, outcomes)
 }
 
 #[test]
 fn a_cut_at_any_call_loses_nothing_acknowledged() {
     for cut in 0..=calls() {
-        let (disk, told) = run_until(cut);
+        let (disk, outcomes) = run_until(cut);
         for seed in 0..6 {
             let crashed = on(disk.crash(seed));
-            check_told(&open(&crashed).expect("opens"), &told);
+            check_outcomes(&open(&crashed).expect("opens"), &outcomes);
             // What the first opening cut off does not come back.
-            check(&open(&crashed).expect("opens again"), told.there.iter().copied().chain([5000]));
+            check(&open(&crashed).expect("opens again"), outcomes.there.iter().copied().chain([5000]));
         }
-        check_told(&open(&on(disk.kill())).expect("opens"), &told);
+        check_outcomes(&open(&on(disk.kill())).expect("opens"), &outcomes);
     }
 }
 
@@ -73,25 +73,25 @@ fn cuts_of_several_openings_in_a_row_lose_nothing() {
     check(&log, there.iter().copied());
 }
 
-/// What a thread does until a call fails: creates objects of its own, and deletes most of them.
-fn part_of(log: &LogBucket, thread: u64) -> Told {
-    let mut told = Told::default();
+/// One thread until a call fails: creates objects of its own, and deletes most of them.
+fn part_of(log: &LogBucket, thread: u64) -> Outcomes {
+    let mut outcomes = Outcomes::default();
     for round in 0..8 {
         let first = thread * 1000 + round * 10;
         for number in first..first + 6 {
             if create(log, number).is_err() {
-                return told;
+                return outcomes;
             }
-            told.there.push(number);
+            outcomes.there.push(number);
         }
         let going = first..first + 5;
-        told.there.retain(|number| !going.contains(number));
+        outcomes.there.retain(|number| !going.contains(number));
         if delete(log, going.clone()).is_err() {
-            return told;
+            return outcomes;
         }
-        told.gone.extend(going);
+        outcomes.gone.extend(going);
     }
-    told
+    outcomes
 }
 
 #[test]
@@ -101,24 +101,24 @@ fn a_cut_while_several_threads_change_the_log_loses_nothing_acknowledged() {
         let faulty = FaultyDisk::new(on(disk.clone()));
         let log = open(&(Arc::new(faulty.clone()) as Arc<dyn Disk>)).expect("opens");
         faulty.cut_after(cut);
-        let mut all = Told::default();
+        let mut all = Outcomes::default();
         std::thread::scope(|scope| {
             let log = &log;
             let threads: Vec<_> = (0..4).map(|thread| scope.spawn(move || part_of(log, thread))).collect();
             for thread in threads {
-                let told = thread.join().expect("no panic");
-                all.there.extend(told.there);
-                all.gone.extend(told.gone);
+                let outcomes = thread.join().expect("no panic");
+                all.there.extend(outcomes.there);
+                all.gone.extend(outcomes.gone);
             }
         });
         (disk, all, faulty.is_cut())
     };
     for cut in (0..).step_by(7) {
-        let (disk, told, was_cut) = run(cut);
+        let (disk, outcomes, was_cut) = run(cut);
         for seed in 0..3 {
-            check_told(&open(&on(disk.crash(seed))).expect("opens"), &told);
+            check_outcomes(&open(&on(disk.crash(seed))).expect("opens"), &outcomes);
         }
-        check_told(&open(&on(disk.kill())).expect("opens"), &told);
+        check_outcomes(&open(&on(disk.kill())).expect("opens"), &outcomes);
         if !was_cut {
             break;
         }

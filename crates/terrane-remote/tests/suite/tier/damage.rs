@@ -1,4 +1,4 @@
-//! Damage on the device: whatever the files have, an answer is right, or there is none.
+//! Damage on the device: whatever the files have, an answer is right, or it is a miss.
 
 use std::path::PathBuf;
 use std::sync::Arc;

@@ -113,20 +113,20 @@ fn a_follower_uses_the_cache() {
 fn the_cache_is_tried_in_words() {
     let root = tempfile::tempdir().expect("a temporary directory");
     let deployment = deployment(root.path(), "a");
-    let told = || {
+    let tried = || {
         let tried = deployment.doctor().into_iter().find(|tried| tried.part == "cache");
         tried.expect("it is tried").outcome
     };
-    assert!(told().expect("none yet").contains("the first opening makes it, of 16 MiB"));
+    assert!(tried().expect("none yet").contains("the first opening makes it, of 16 MiB"));
     let bucket = FaultyBucket::new(memory(&env().1));
     let db = open(&deployment, &bucket).expect("opens");
-    let found = told().expect("sound");
+    let found = tried().expect("sound");
     assert!(found.contains("15 MiB are there") && found.contains("a process has it open"), "{found}");
     db.close().expect("closed");
-    assert!(told().expect("sound").contains("no process has it open"));
+    assert!(tried().expect("sound").contains("no process has it open"));
     let notes = root.path().join("cache/notes.txt");
     terrane_device::Disk::lock(&terrane_device::PosixDisk::new(), &notes).expect("a file of something else");
-    assert!(refused(told(), Kind::Invalid).contains("notes.txt"));
+    assert!(refused(tried(), Kind::Invalid).contains("notes.txt"));
 }
 
 #[test]
