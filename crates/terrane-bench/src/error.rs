@@ -15,14 +15,14 @@ pub enum Error {
     Engine {
         /// Its label in the plan.
         engine: String,
-        /// What was asked of it and what it said.
+        /// The request and the engine's answer.
         message: String,
     },
     /// The engine has no such operation; the cell is left out of the report and named there.
     Unsupported {
         /// Its label in the plan.
         engine: String,
-        /// What it lacks.
+        /// The missing ability.
         what: String,
     },
     /// A file or a process of the bench itself.

@@ -47,7 +47,7 @@ pub struct RunSettings {
 pub trait Watcher {
     /// A child has begun: which of how many.
     fn begun(&self, position: usize, total: usize, job: &Job);
-    /// What the child tells.
+    /// A line of the child.
     fn event(&self, job: &Job, event: &Event);
 }
 
@@ -149,20 +149,20 @@ fn check_disk(plan: &Plan, directory: &Path) -> Result<()> {
     )))
 }
 
-/// Where a child is, from what it told.
+/// The step of a child, by its lines.
 #[derive(Default)]
 struct At {
     /// The last step that it began; empty before the first.
     step: String,
-    /// True if it told what came of that step.
-    told: bool,
+    /// True if it reported the outcome of that step.
+    has_outcome: bool,
 }
 
 impl At {
     fn follow(&mut self, event: &Event) {
         match event {
-            Event::Started { step } => *self = At { step: step.clone(), told: false },
-            Event::Measured(_) | Event::Failed(_) => self.told = true,
+            Event::Started { step } => *self = At { step: step.clone(), has_outcome: false },
+            Event::Measured(_) | Event::Failed(_) => self.has_outcome = true,
             Event::Progress { .. } | Event::Done => {}
         }
     }
@@ -217,7 +217,7 @@ impl Session<'_> {
                 engine: job.engine.label.clone(),
                 repetition: job.repetition,
                 unsupported: false,
-                why: if at.told { format!("after this step: {why}") } else { why },
+                why: if at.has_outcome { format!("after this step: {why}") } else { why },
             })),
         }
     }

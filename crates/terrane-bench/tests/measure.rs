@@ -32,7 +32,7 @@ fn burn() {
 }
 
 #[test]
-fn burning_cpu_is_user_time_also_of_a_thread_that_has_ended() {
+fn user_time_includes_ended_threads() {
     let idle = probe(|| ());
     let here = probe(burn);
     let there = probe(|| std::thread::spawn(burn).join().expect("the thread burns"));
@@ -45,7 +45,7 @@ fn burning_cpu_is_user_time_also_of_a_thread_that_has_ended() {
 }
 
 #[test]
-fn allocating_is_peak_memory_and_the_mark_is_set_back() {
+fn peak_memory_is_measured_for_each_probe() {
     const BYTES: usize = 256 << 20;
     let before = probe(|| ());
     let big = probe(|| drop(black_box(vec![1_u8; BYTES])));

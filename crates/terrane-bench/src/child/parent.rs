@@ -37,7 +37,7 @@ pub struct Launcher {
     pub arguments: Vec<String>,
 }
 
-/// What became of a child.
+/// The end of a child.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// It said that it was done.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::plan::{EngineChoice, Scenario};
 use crate::report::model::{Cell, Failed};
 
-/// What a child does: one scenario on one engine, once.
+/// The job of a child: one scenario on one engine, once.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Job {
     /// The engine.
@@ -23,7 +23,7 @@ pub struct Job {
     pub directory: PathBuf,
 }
 
-/// What a child tells.
+/// A line that a child writes to its parent.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub enum Event {

@@ -22,7 +22,7 @@ use crate::trace;
 /// Time between two progress events.
 const PROGRESS_EVERY: Duration = Duration::from_millis(250);
 
-/// Reads a job from `input`, does it and tells `output`.
+/// Reads a job from `input`, does it and writes events to `output`.
 ///
 /// # Errors
 /// `Io` if the job cannot be read or the parent has gone; a failure of an engine is sent as an event.
@@ -31,14 +31,14 @@ pub fn serve(input: &mut dyn BufRead, output: &mut (dyn Write + Send)) -> Result
     input.read_line(&mut text).map_err(|error| Error::Io(format!("cannot read the job: {error}")))?;
     let job: Job =
         serde_json::from_str(&text).map_err(|error| Error::Io(format!("the job cannot be read: {error}")))?;
-    let teller = Teller { output: Mutex::new(output) };
-    if let Err(error) = Child::open(&job, &teller).and_then(Child::run) {
+    let events = EventWriter { output: Mutex::new(output) };
+    if let Err(error) = Child::open(&job, &events).and_then(Child::run) {
         if error == Error::Interrupted {
             return Err(error);
         }
-        teller.tell(&Event::Failed(failed(&job, "", &error)))?;
+        events.write(&Event::Failed(failed(&job, "", &error)))?;
     }
-    teller.tell(&Event::Done)
+    events.write(&Event::Done)
 }
 
 fn failed(job: &Job, step: &str, error: &Error) -> Failed {
@@ -52,24 +52,24 @@ fn failed(job: &Job, step: &str, error: &Error) -> Failed {
     }
 }
 
-struct Teller<'t> {
+struct EventWriter<'t> {
     output: Mutex<&'t mut (dyn Write + Send)>,
 }
 
-impl Teller<'_> {
-    fn tell(&self, event: &Event) -> Result<()> {
+impl EventWriter<'_> {
+    fn write(&self, event: &Event) -> Result<()> {
         let mut line = serde_json::to_vec(event).expect("an event is plain data");
         line.push(b'\n');
         let mut output = self.output.lock().expect("no one panics with the lock");
         let written = output.write_all(&line).and_then(|()| output.flush());
-        // A parent that has gone wants no more figures.
+        // A parent that has gone reads no further figures.
         written.map_err(|_| Error::Interrupted)
     }
 }
 
 /// Passes progress on, now and then.
 struct Progress<'t> {
-    teller: &'t Teller<'t>,
+    events: &'t EventWriter<'t>,
     next: Slot<Duration>,
 }
 
@@ -79,13 +79,13 @@ impl Observer for Progress<'_> {
             return true;
         }
         self.next.set(elapsed + PROGRESS_EVERY);
-        self.teller.tell(&Event::Progress { operations, seconds: elapsed.as_secs_f64(), total }).is_ok()
+        self.events.write(&Event::Progress { operations, seconds: elapsed.as_secs_f64(), total }).is_ok()
     }
 }
 
 struct Child<'j> {
     job: &'j Job,
-    teller: &'j Teller<'j>,
+    events: &'j EventWriter<'j>,
     options: EngineOptions,
     engine: Option<Box<dyn Engine>>,
     driver: Driver,
@@ -93,11 +93,11 @@ struct Child<'j> {
 }
 
 impl<'j> Child<'j> {
-    fn open(job: &'j Job, teller: &'j Teller<'j>) -> Result<Self> {
+    fn open(job: &'j Job, events: &'j EventWriter<'j>) -> Result<Self> {
         let options = open_options(job)?;
         let engine = engine::open(&job.engine.engine, &options)?;
         let driver = Driver::new(&job.scenario.data, job.seed);
-        Ok(Child { job, teller, options, engine: Some(engine), driver, deleted: false })
+        Ok(Child { job, events, options, engine: Some(engine), driver, deleted: false })
     }
 
     fn engine(&self) -> &dyn Engine {
@@ -108,12 +108,12 @@ impl<'j> Child<'j> {
     fn run(mut self) -> Result<()> {
         for (index, step) in self.job.scenario.steps.iter().enumerate() {
             let name = step_name(step);
-            self.teller.tell(&Event::Started { step: name.clone() })?;
+            self.events.write(&Event::Started { step: name.clone() })?;
             match self.step(step, &name, index as u32) {
-                Ok(cell) => self.teller.tell(&Event::Measured(Box::new(cell)))?,
+                Ok(cell) => self.events.write(&Event::Measured(Box::new(cell)))?,
                 Err(Error::Interrupted) => return Err(Error::Interrupted),
                 Err(error) => {
-                    self.teller.tell(&Event::Failed(failed(self.job, &name, &error)))?;
+                    self.events.write(&Event::Failed(failed(self.job, &name, &error)))?;
                     if !matches!(error, Error::Unsupported { .. }) {
                         return Ok(());
                     }
@@ -122,7 +122,7 @@ impl<'j> Child<'j> {
         }
         let closed = self.engine.take().expect("open between steps").close();
         match closed {
-            Err(error) => self.teller.tell(&Event::Failed(failed(self.job, "close", &error))),
+            Err(error) => self.events.write(&Event::Failed(failed(self.job, "close", &error))),
             Ok(()) => Ok(()),
         }
     }
@@ -166,7 +166,7 @@ impl<'j> Child<'j> {
     }
 
     fn measure(&mut self, run: &Run) -> Result<Measured> {
-        let progress = Progress { teller: self.teller, next: Slot::new(Duration::ZERO) };
+        let progress = Progress { events: self.events, next: Slot::new(Duration::ZERO) };
         let engine = &**self.engine.as_ref().expect("open between steps");
         self.driver.run(engine, run, &progress)
     }

@@ -49,7 +49,7 @@ pub trait Observer {
     fn progress(&self, operations: u64, elapsed: Duration, total: Option<u64>) -> bool;
 }
 
-/// What a run measured; the child adds what concerns the process and the engine.
+/// The measurements of a run; the child adds those of the process and the engine.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// Operations done.
@@ -70,7 +70,7 @@ pub struct Measured {
     pub latency_by_kind: BTreeMap<OperationKind, Latency>,
     /// Operations over time.
     pub timeline: Timeline,
-    /// What sessions counted.
+    /// The counters of all sessions.
     pub counters: EngineCounters,
     /// Operations of background threads.
     pub background_operations: u64,
@@ -78,7 +78,7 @@ pub struct Measured {
     pub deleted: bool,
 }
 
-/// What all runs on one database share.
+/// State that all runs on one database share.
 #[derive(Debug)]
 pub struct Driver {
     data: Data,

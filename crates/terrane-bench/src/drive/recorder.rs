@@ -29,7 +29,7 @@ impl Tally {
     }
 }
 
-/// What one worker did.
+/// The measurements of one worker.
 #[derive(Debug)]
 pub(super) struct Recorder {
     latencies: Vec<Option<Histogram<u64>>>,

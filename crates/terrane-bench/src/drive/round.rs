@@ -21,13 +21,13 @@ use crate::plan::{Run, Until};
 use crate::report::model::Timeline;
 use crate::trace;
 
-/// What the threads of one run share.
+/// State that the threads of one run share.
 pub(super) struct Round<'r> {
     pub(super) driver: &'r Driver,
     pub(super) engine: &'r dyn Engine,
     pub(super) run: &'r Run,
     pub(super) definition: &'static Definition,
-    /// What each thread writes and checks values with.
+    /// The values that each thread writes and checks.
     pub(super) values: Values,
     pub(super) stop: &'r AtomicBool,
     pub(super) background_stop: &'r AtomicBool,
@@ -35,7 +35,7 @@ pub(super) struct Round<'r> {
     pub(super) ready: Barrier,
 }
 
-/// What one thread brought back.
+/// The results of one thread.
 struct Back {
     recorder: Recorder,
     counters: EngineCounters,

@@ -28,7 +28,7 @@ use crate::generate::space::KeySpace;
 use crate::generate::values::Values;
 use in_flight::Begun;
 
-/// What a worker shares with its run.
+/// State that a worker shares with its run.
 pub(super) struct Shared<'r> {
     pub(super) env: &'r Env,
     pub(super) stop: &'r AtomicBool,
@@ -107,7 +107,7 @@ impl<'r> Worker<'r> {
         }
     }
 
-    /// What the engine counted for this thread.
+    /// The engine's counters of this thread.
     pub(super) fn counters(&self) -> EngineCounters {
         self.session.counters()
     }

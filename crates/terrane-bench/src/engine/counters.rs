@@ -18,7 +18,7 @@ macro_rules! counters {
                 $( self.$name = sum(self.$name, other.$name); )*
             }
 
-            /// What was counted since `earlier`.
+            /// The counts since `earlier`.
             #[must_use]
             pub fn since(&self, earlier: &EngineCounters) -> EngineCounters {
                 EngineCounters {

@@ -72,7 +72,7 @@ pub struct EngineOptions {
     pub library: Option<PathBuf>,
 }
 
-/// What an engine says of itself once it is open.
+/// Facts that an engine reports once it is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Opened {
     /// Its version.
@@ -108,11 +108,11 @@ pub struct Request<'r> {
     pub table: u32,
     /// The key.
     pub key: &'r [u8],
-    /// What is asked.
+    /// The question.
     pub ask: Ask<'r>,
 }
 
-/// What a [`Request`] asks.
+/// The question of a [`Request`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ask<'r> {
     /// The value.
@@ -184,7 +184,7 @@ pub trait Engine: Send + Sync {
     /// Version and settings.
     fn opened(&self) -> Opened;
 
-    /// What one thread works with. Called on that thread.
+    /// The session of one thread. Called on that thread.
     ///
     /// # Errors
     /// The engine's.
@@ -385,7 +385,7 @@ pub fn open(name: &str, options: &EngineOptions) -> Result<Box<dyn Engine>> {
 /// Refuses engine options that the adapter did not take; `known` are the names it has.
 ///
 /// # Errors
-/// `Plan`, naming the option and what is known.
+/// `Plan`, naming the option and the known ones.
 pub fn refuse_unknown(engine: &str, options: &BTreeMap<String, String>, known: &[&str]) -> Result<()> {
     match options.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),

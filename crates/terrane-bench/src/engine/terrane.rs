@@ -203,7 +203,7 @@ struct TerraneSession<'e> {
     batch: Batch,
     together: Together,
     in_flight: InFlight,
-    /// What this thread had counted before the session began.
+    /// The counts of this thread before the session began.
     counted: ReadCounters,
 }
 

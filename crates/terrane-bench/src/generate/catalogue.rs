@@ -26,9 +26,9 @@ pub struct Definition {
     pub name: &'static str,
     /// One line for `--list` and reports.
     pub about: &'static str,
-    /// What its threads do.
+    /// The work of its threads.
     pub kind: Kind,
-    /// What one more thread does meanwhile; not counted in the operations of the run.
+    /// The work of one more thread meanwhile; not counted in the operations of the run.
     pub background: Option<Background>,
     /// True if it works on keys that were loaded before; otherwise it begins with none.
     pub needs_data: bool,
@@ -38,14 +38,14 @@ pub struct Definition {
     pub deletes: bool,
     /// True if each write is synced, where the workload itself says so; else the run says.
     pub sync: Option<bool>,
-    /// What [`Distribution::Default`] means. `None`: the order of keys is the workload itself, or has a model
-    /// of its own.
+    /// The meaning of [`Distribution::Default`]. `None`: the order of keys is the workload itself, or has a
+    /// model of its own.
     pub distribution: Option<Distribution>,
     /// The usual `scan_rows` of a run; 0 where it has no scans of limited length.
     pub scan_rows: u64,
 }
 
-/// What the threads of a workload do.
+/// The work of the threads of a workload.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Kind {
     /// Operations of a [`super::stream::Stream`].
@@ -56,7 +56,7 @@ pub enum Kind {
     Replay,
 }
 
-/// What a background thread does.
+/// The work of a background thread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Background {
     /// Operations of a [`super::stream::Stream::background`].
@@ -170,7 +170,7 @@ pub fn all() -> &'static [Definition] {
 /// The workload of this name.
 ///
 /// # Errors
-/// `Plan`: there is none; the message names the nearest and all.
+/// `Plan` if no workload has the name; the message names the nearest and all.
 pub fn find(name: &str) -> Result<&'static Definition> {
     if let Some(definition) = all().iter().find(|definition| definition.name == name) {
         return Ok(definition);

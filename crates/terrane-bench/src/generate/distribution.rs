@@ -4,7 +4,7 @@
 //! * Scrambled zipfian: YCSB draws a rank out of ten billion whatever the number of keys, hashes it, and
 //!   takes the hash modulo the number of keys that it expects: those at the start and twice the inserts that
 //!   the run will make; a number that does not exist yet is drawn again. So it is here, for every constant.
-//!   But no more new keys are expected than exist at the start (a small store under a long run would
+//!   But at most as many new keys are expected as exist at the start (a small store under a long run would
 //!   otherwise draw again almost for ever), and none in a run bounded by time, whose number of inserts is not
 //!   known: there the keys of the start are chosen from.
 //! * Latest: the newest key has rank 0 of all that exist; YCSB leaves out the very first key.
@@ -37,7 +37,7 @@ enum Method {
     Ranges(KeyRanges),
 }
 
-/// What a [`Chooser`] must know of its run.
+/// Facts about a run that a [`Chooser`] needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Part {
     /// Number of the thread, from 0.

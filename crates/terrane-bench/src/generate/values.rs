@@ -15,7 +15,7 @@ use std::sync::Arc;
 use super::random::Random;
 
 const HEAD: usize = 12;
-/// What a compressor spends to note a run: LZ4 four bytes (token, offset, first byte), Zstandard about two.
+/// Bytes that a compressor needs for a run: LZ4 four (token, offset, first byte), Zstandard about two.
 const RUN_COST: usize = 3;
 /// Places at which a window may begin; a power of two.
 const PLACES: usize = 1 << 20;
@@ -96,7 +96,7 @@ impl Values {
     #[inline]
     fn noisy(&self, len: usize) -> usize {
         let share = (len as f64 * self.entropy).round() as usize;
-        // Without a run there is none to note.
+        // Without a run no bytes are needed for one.
         let noisy = if share >= len { len } else { share.saturating_sub(RUN_COST) };
         noisy.max(HEAD).min(len)
     }

@@ -14,7 +14,7 @@ use perf_event::{Builder, Counter};
 
 use super::proc;
 
-/// What is counted, in the order of the fields of [`Counts`].
+/// The counted events, in the order of the fields of [`Counts`].
 const EVENTS: [Event; 4] =
     [Event::INSTRUCTIONS, Event::CPU_CYCLES, Event::CACHE_MISSES, Event::BRANCH_MISSES];
 
@@ -25,7 +25,7 @@ pub struct Hardware {
     counters: [Option<Vec<Counter>>; EVENTS.len()],
 }
 
-/// What was counted since the counters were opened.
+/// The counts since the counters were opened.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Instructions retired.
@@ -46,7 +46,7 @@ impl Hardware {
         Hardware { counters: EVENTS.map(|event| open_all(event, &threads).ok()) }
     }
 
-    /// What was counted since they were opened.
+    /// The counts since they were opened.
     #[must_use]
     pub fn read(self) -> Counts {
         let [instructions, cycles, cache_misses, branch_misses] =
@@ -59,13 +59,13 @@ impl Hardware {
 #[must_use]
 pub fn availability() -> String {
     let threads = [rustix::thread::gettid().as_raw_nonzero().get().unsigned_abs()];
-    let told: Vec<String> = EVENTS
+    let errors: Vec<String> = EVENTS
         .into_iter()
         .filter_map(|event| {
             open_all(event, &threads).err().map(|error| format!("{}: {}", name(event), why(&error)))
         })
         .collect();
-    match told.as_slice() {
+    match errors.as_slice() {
         [] => "instructions, cycles, cache misses, branch misses".to_owned(),
         [first, rest @ ..] if rest.len() + 1 == EVENTS.len() => format!("none ({first})"),
         some => format!("partly ({})", some.join("; ")),

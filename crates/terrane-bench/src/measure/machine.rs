@@ -10,7 +10,7 @@ use super::{hardware, proc};
 use crate::error::{Error, Result};
 use crate::report::model::Machine;
 
-/// Describes the machine and what is under `directory`, which need not exist yet.
+/// Describes the machine and the device under `directory`, which need not exist yet.
 #[must_use]
 pub fn describe(directory: &Path) -> Machine {
     let cpu_info = proc::read("/proc/cpuinfo").unwrap_or_default();
@@ -37,9 +37,9 @@ pub fn describe(directory: &Path) -> Machine {
 /// `Io` if the file system does not tell.
 pub fn free_bytes(directory: &Path) -> Result<u64> {
     let directory = nearest(directory);
-    let told = rustix::fs::statvfs(&directory)
+    let space = rustix::fs::statvfs(&directory)
         .map_err(|error| Error::io("ask for free space on", &directory, error))?;
-    Ok(told.f_bavail.saturating_mul(told.f_frsize))
+    Ok(space.f_bavail.saturating_mul(space.f_frsize))
 }
 
 /// Processors that this process may run on; at least 1.
@@ -66,8 +66,8 @@ pub fn cpu_name(info: &str) -> String {
 }
 
 fn kernel() -> String {
-    let told = rustix::system::uname();
-    let parts = [told.sysname(), told.release(), told.machine()];
+    let names = rustix::system::uname();
+    let parts = [names.sysname(), names.release(), names.machine()];
     parts.map(|part| part.to_string_lossy().into_owned()).join(" ")
 }
 

@@ -20,7 +20,7 @@ pub(super) fn write(path: &str, text: &str) -> bool {
         .is_ok_and(|mut file| file.write_all(text.as_bytes()).is_ok())
 }
 
-/// A path without links and dots; the path itself where that cannot be told.
+/// A path without links and dots; the path itself if it cannot be resolved.
 pub(super) fn canonical(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
@@ -47,7 +47,7 @@ pub(super) fn number(text: &str, name: &str) -> Option<u64> {
     field(text, name)?.split_whitespace().next()?.parse().ok()
 }
 
-/// What stands after `name` and a colon, on the first such line.
+/// The text after `name` and a colon, on the first such line.
 pub(super) fn field<'t>(text: &'t str, name: &str) -> Option<&'t str> {
     text.lines().find_map(|line| {
         let (key, value) = line.split_once(':')?;

@@ -2,7 +2,7 @@
 //!
 //! Sources: `getrusage` for CPU, faults and switches (of all threads, those that have ended as well, which
 //! the per-thread files under `/proc` forget); `/proc/self/io` for bytes; `VmHWM` of `/proc/self/status` for
-//! the peak of memory, after the mark was set back to what is resident now (`/proc/self/clear_refs`);
+//! the peak of memory, after the mark was set to the memory that is resident now (`/proc/self/clear_refs`);
 //! [`super::hardware`] for the processor's counters.
 
 use std::time::Duration;
@@ -29,8 +29,8 @@ struct Io {
 }
 
 impl ProcessProbe {
-    /// Starts to measure. Sets the process's peak-memory mark back to what is resident now; where the kernel
-    /// refuses that, the peak will be that of the process's life so far.
+    /// Starts to measure. Sets the process's peak-memory mark to the memory that is resident now; where the
+    /// kernel refuses that, the peak will be that of the process's life so far.
     ///
     /// Costs some system calls per thread of the process: call it outside the measured time.
     #[must_use]

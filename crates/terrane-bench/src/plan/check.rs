@@ -11,7 +11,7 @@ use crate::plan::{Data, Distribution, Plan, Run, Scenario, Step, Until, ValueSiz
 /// Checks a whole plan.
 ///
 /// # Errors
-/// `Plan`, naming the value and what is accepted.
+/// `Plan`, naming the value and the accepted ones.
 pub fn check(plan: &Plan) -> Result<()> {
     demand(plan.repetitions >= 1, "repetitions: accepted is 1 or more")?;
     demand(!plan.scenarios.is_empty(), "the plan has no [[scenario]]")?;

@@ -13,7 +13,7 @@ use serde::Deserialize;
 use crate::engine::{Control, Direction};
 use crate::error::{Error, Result};
 
-/// What a plan file holds.
+/// The content of a plan file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct PlanFile {
@@ -66,7 +66,7 @@ macro_rules! overlay {
         pub struct $name { $( $( #[$about] )* pub $field: Option<$kind>, )* }
 
         impl $name {
-            /// This over `below`: what is not set here is taken from there.
+            /// This over `below`: a field that is not set here is taken from there.
             #[must_use]
             pub fn over(&self, below: &Self) -> Self {
                 $name { $( $field: self.$field.clone().or_else(|| below.$field.clone()), )* }
@@ -84,7 +84,7 @@ overlay! {
         key_bytes: usize,
         /// Sizes of values: a number of bytes, `uniform(A,B)` or `pareto(SHAPE,SCALE,MAX)`.
         value: OneOrText<usize>,
-        /// What compression leaves of a value, 0 to 1.
+        /// Compressed size of a value over its original size, 0 to 1.
         entropy: f64,
         /// Tables.
         tables: u32,

@@ -29,7 +29,7 @@ pub struct Plan {
     pub baseline: String,
     /// The engines, in the order of the plan; each repetition starts with the next one.
     pub engines: Vec<EngineChoice>,
-    /// What is done.
+    /// The scenarios, in their order.
     pub scenarios: Vec<Scenario>,
 }
 
@@ -38,7 +38,7 @@ pub struct Plan {
 pub struct EngineChoice {
     /// Name of the adapter: `terrane`, `rocksdb`, ...
     pub engine: String,
-    /// What it is called in the report; one adapter may run several times with other options.
+    /// Its name in the report; one adapter may run several times with other options.
     pub label: String,
     /// Options for the adapter.
     #[serde(default)]
@@ -48,12 +48,12 @@ pub struct EngineChoice {
     pub library: Option<PathBuf>,
 }
 
-/// One database and what is done on it.
+/// One database and the steps on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Scenario {
     /// Its name, unique in the plan.
     pub name: String,
-    /// What the database holds.
+    /// The data of the database.
     pub data: Data,
     /// Memory for the engine, in bytes.
     pub memory_bytes: u64,
@@ -80,7 +80,7 @@ pub struct Data {
     pub key_bytes: usize,
     /// Sizes of values.
     pub value: ValueSize,
-    /// What compression leaves of a value, 0 to 1 (0.5: half).
+    /// Compressed size of a value over its original size, 0 to 1 (0.5: half).
     pub entropy: f64,
     /// Tables over which the keys are spread.
     pub tables: u32,
@@ -206,7 +206,7 @@ pub struct Run {
     pub setup: bool,
 }
 
-/// What a report means that does not know windows, writes in flight or transactions.
+/// The value of a report that does not know windows, writes in flight or transactions.
 fn one() -> u32 {
     1
 }

@@ -15,7 +15,7 @@ impl PlanFile {
     /// The plan, every value resolved and checked.
     ///
     /// # Errors
-    /// `Plan`, naming what is wrong and what is accepted.
+    /// `Plan`, naming the wrong value and the accepted ones.
     pub fn resolve(&self) -> Result<Plan> {
         let engines = self.engines.iter().map(EngineText::resolve).collect::<Result<Vec<_>>>()?;
         let first =
@@ -110,7 +110,7 @@ fn rename(step: Step, names: &mut BTreeSet<String>) -> Step {
 }
 
 impl EngineText {
-    /// What the engine is called in the report.
+    /// The name of the engine in the report.
     #[must_use]
     pub fn label(&self) -> &str {
         match self {

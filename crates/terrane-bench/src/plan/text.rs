@@ -33,7 +33,7 @@ pub fn control_name(control: Control) -> &'static str {
 /// A number of bytes with a unit: `64KiB`, `1.5GiB`, `4096`.
 ///
 /// # Errors
-/// `Plan`, saying what is accepted.
+/// `Plan`, naming the accepted forms.
 pub fn size(text: &str) -> Result<u64> {
     let text = text.trim();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.' && c != '_').unwrap_or(text.len());
@@ -56,7 +56,7 @@ fn bad_size(text: &str) -> Error {
 /// A count with an optional unit: `10M`, `1_000_000`, `200k`.
 ///
 /// # Errors
-/// `Plan`, saying what is accepted.
+/// `Plan`, naming the accepted forms.
 pub fn count(text: &str) -> Result<u64> {
     let trimmed = text.trim().replace('_', "");
     let (number, unit) = match trimmed.chars().last() {
@@ -74,7 +74,7 @@ pub fn count(text: &str) -> Result<u64> {
 /// A time in seconds: `2.5`, `90s`, `5m`, `1h`.
 ///
 /// # Errors
-/// `Plan`, saying what is accepted.
+/// `Plan`, naming the accepted forms.
 pub fn duration_seconds(text: &str) -> Result<f64> {
     let text = text.trim();
     let (number, unit) = match text.chars().last() {

@@ -61,7 +61,7 @@ pub fn read(path: &Path) -> Result<RunReport> {
 /// Reads the text of a result file.
 ///
 /// # Errors
-/// What is wrong with it and in which line.
+/// The error of the text, with its line.
 pub fn parse(bytes: &[u8]) -> std::result::Result<RunReport, String> {
     let mut lines: Vec<&[u8]> = bytes.split(|&byte| byte == b'\n').collect();
     // What follows the last line feed: empty in a whole file, the start of a line in a cut one.
@@ -103,7 +103,7 @@ fn take(report: &mut Option<RunReport>, number: usize, line: Line) -> std::resul
     Ok(())
 }
 
-/// What every format since the first says of itself, whatever else is in its header.
+/// Fields that every format since the first has, whatever else is in its header.
 #[derive(Deserialize)]
 struct Version {
     line: String,

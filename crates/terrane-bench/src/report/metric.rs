@@ -7,7 +7,7 @@ use crate::engine::EngineCounters;
 use crate::generate::operation::OperationKind;
 use crate::report::model::Cell;
 
-/// What stands for a figure that is not known.
+/// Text in the place of a figure that is not known.
 pub const NONE: &str = "-";
 
 /// A figure of a cell.
@@ -170,8 +170,8 @@ fn reads(cell: &Cell) -> f64 {
 
 /// `None` if the engine counts none of them.
 fn engine_bytes_written(counters: &EngineCounters) -> Option<u64> {
-    let told = [counters.log_bytes_written, counters.flush_bytes_written, counters.compaction_bytes_written];
-    told.iter().any(Option::is_some).then(|| told.iter().flatten().sum())
+    let parts = [counters.log_bytes_written, counters.flush_bytes_written, counters.compaction_bytes_written];
+    parts.iter().any(Option::is_some).then(|| parts.iter().flatten().sum())
 }
 
 /// Three digits, as far as they are needed: `0.012`, `1.23`, `45.6`, `789`, `12.3k`.

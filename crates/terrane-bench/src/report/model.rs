@@ -28,7 +28,7 @@ pub enum Line {
     End(End),
 }
 
-/// What the run was and where.
+/// Name, time, place and plan of the run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// [`FORMAT`] of the writer.
@@ -45,7 +45,7 @@ pub struct Header {
     pub machine: Machine,
 }
 
-/// What must be known of a machine to read its figures. Empty where it does not tell.
+/// Facts that are needed to read the figures of a machine. Empty where it does not report them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
     /// Name of the processor.
@@ -83,7 +83,7 @@ pub struct Cell {
     pub engine: String,
     /// Repetition, from 0.
     pub repetition: u32,
-    /// What the engine said at open.
+    /// Facts that the engine reported at its opening.
     pub opened: Opened,
     /// Operations done (rows for whole scans).
     pub operations: u64,
@@ -103,9 +103,9 @@ pub struct Cell {
     pub latency_by_kind: BTreeMap<OperationKind, Latency>,
     /// Operations per interval, from the start to quiescence.
     pub timeline: Timeline,
-    /// What the process used.
+    /// The resources that the process used.
     pub process: ProcessUse,
-    /// What the engine counted during the step (differences).
+    /// The engine's counters of the step (differences).
     pub counters: EngineCounters,
     /// Operations of background threads of the workload.
     pub background_operations: u64,
@@ -121,7 +121,7 @@ pub struct Cell {
 
 impl Cell {
     /// Operations per second; over the time until quiescent if that was asked for. Beside a background writer
-    /// only the operations' own time counts: what is left to do afterwards is the writer's, in
+    /// only the operations' own time counts: the work that is left afterwards is the writer's, in
     /// [`Cell::background_rate`].
     #[must_use]
     pub fn rate(&self) -> f64 {
@@ -168,7 +168,7 @@ pub struct Timeline {
     pub operations: Vec<u64>,
 }
 
-/// What the process of the engine used during a step.
+/// The resources that the process of the engine used during a step.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ProcessUse {
     /// CPU in user mode, in seconds, of all threads.
@@ -214,7 +214,7 @@ pub struct Failed {
     pub repetition: u32,
     /// True if the engine lacks the operation (as against failing).
     pub unsupported: bool,
-    /// What it said.
+    /// Its message.
     pub why: String,
 }
 
@@ -234,7 +234,7 @@ pub struct RunReport {
     pub header: Header,
     /// Its cells, in the order in which they were measured.
     pub cells: Vec<Cell>,
-    /// What was not measured.
+    /// Steps that were not measured.
     pub failed: Vec<Failed>,
     /// `None` for a file that ends early.
     pub end: Option<End>,

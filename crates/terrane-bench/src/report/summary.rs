@@ -76,7 +76,7 @@ pub struct Group<'r> {
     pub value: Spread,
     /// Ratio of its rate to the baseline's, pair by pair.
     pub ratio: Option<Spread>,
-    /// What is not as it should be.
+    /// The fault of the figure, if it has one.
     pub mark: Option<Mark>,
 }
 
@@ -268,7 +268,7 @@ fn is_setup(plan: &Plan, cells: &[&Cell]) -> bool {
         .is_some_and(|step| matches!(step, crate::plan::Step::Run(run) if run.setup))
 }
 
-/// What a judged result lacks; `None` if nothing.
+/// The fault of a judged result; `None` if it has none.
 fn mark(group: &Group<'_>, all: &[Group<'_>], plan: &Plan) -> Option<Mark> {
     let below_target = group.ratio.filter(|_| group.engine != plan.baseline).map(|ratio| ratio.median);
     let below_target = below_target.filter(|ratio| *ratio < TARGET);

@@ -26,8 +26,7 @@ pub struct Style {
     pub details: bool,
 }
 
-/// Returns true if to colour what is written to a terminal (or not a terminal): not if `NO_COLOR` is set and
-/// not empty.
+/// Returns true if output is coloured: only to a terminal, and not if `NO_COLOR` is set and not empty.
 #[must_use]
 pub fn colour_wanted(terminal: bool) -> bool {
     terminal && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -126,7 +125,7 @@ fn head(out: &mut String, report: &RunReport) {
     push(out, 0, &text::machine(&header.machine));
 }
 
-/// What each engine said of itself when it was opened: a figure without its settings says little.
+/// The facts that each engine reported at its opening: a figure without its settings says little.
 fn engines(out: &mut String, report: &RunReport, scenario: &str) {
     for choice in &report.header.plan.engines {
         let own = |cell: &&Cell| cell.scenario == scenario && cell.engine == choice.label;

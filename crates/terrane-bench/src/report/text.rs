@@ -63,7 +63,7 @@ pub(super) fn machine(machine: &Machine) -> String {
     parts.into_iter().flatten().collect::<Vec<_>>().join("; ")
 }
 
-/// What a scenario is, in one line.
+/// A scenario in one line.
 pub(super) fn scenario(scenario: &Scenario) -> String {
     let Scenario {
         data,
@@ -109,7 +109,7 @@ fn data_words(data: &Data) -> String {
     )
 }
 
-/// What a step does, in some words; empty for a step that the plan does not know.
+/// A step in some words; empty for a step that the plan does not know.
 pub(super) fn step(plan: &Plan, scenario: &str, name: &str, index: u32) -> String {
     let Some(scenario) = plan.scenarios.iter().find(|candidate| candidate.name == scenario) else {
         return String::new();

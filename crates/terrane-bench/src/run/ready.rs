@@ -53,7 +53,8 @@ impl Session<'_> {
         }
     }
 
-    /// What an engine lacks is listed by the run as not measured, unless the user asked for it by name.
+    /// The run lists the steps that an engine cannot do as not measured, unless the user asked for the engine
+    /// by name.
     fn judge(&self, engine: &EngineChoice, failed: &Failed) -> Result<()> {
         let asked = self.place.must_have.contains(&engine.label);
         if failed.unsupported && !asked { Ok(()) } else { Err(refused(engine, &failed.why)) }

@@ -39,7 +39,7 @@ const SEED_HEADER: u32 = u32::from_le_bytes(*b"TRCH");
 const SEED_BLOCK: u32 = u32::from_le_bytes(*b"TRCB");
 const SEED_END: u32 = u32::from_le_bytes(*b"TRCE");
 
-/// What a trace says of itself.
+/// The header of a trace.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Header {
     /// Keys and values of the scenario that was recorded.

@@ -57,7 +57,7 @@ impl Reader {
         Ok(Reader { file: Arc::new(file), header, blocks, total })
     }
 
-    /// What was recorded.
+    /// The header of the recording.
     #[must_use]
     pub fn header(&self) -> &Header {
         &self.header
@@ -218,7 +218,7 @@ impl Operations {
         Ok(Some(micros))
     }
 
-    /// Loads the next block; `false`: there is none.
+    /// Loads the next block; `false` behind the last one.
     fn load(&mut self) -> Result<bool> {
         let Some(block) = self.blocks.get(self.next_block) else { return Ok(false) };
         let length = BLOCK_FIXED + block.length;

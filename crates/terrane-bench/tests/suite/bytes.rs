@@ -150,7 +150,7 @@ fn every_damaged_byte_of_a_value_is_seen() {
         let mut values = Values::new(9, 300, entropy);
         let good = values.write(4711, 3, 300).to_vec();
         for at in 0..good.len() {
-            // A damaged version is another version: its noise differs, unless there is none.
+            // A damaged version is another version: its noise differs, if it has noise.
             for bit in [0, 7] {
                 let mut bad = good.clone();
                 bad[at] ^= 1 << bit;
@@ -168,7 +168,7 @@ fn versions_differ() {
     assert_eq!(versions.len(), 1000);
 }
 
-/// What a compressor leaves of blocks of 16 KB of values.
+/// The share that a compressor leaves of blocks of 16 KB of values.
 fn left(entropy: f64, len: usize, compress: impl Fn(&[u8]) -> usize) -> f64 {
     let mut values = Values::new(5, len, entropy);
     let mut bytes = Vec::new();

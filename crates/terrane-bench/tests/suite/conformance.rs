@@ -56,8 +56,8 @@ fn parts_of_terrane_lie_where_the_option_says() {
     assert!(there("bucket/terrane/manifest") && there("journal/REMOTE") && !there("CURRENT"));
 }
 
-/// What a preset says of itself: the classic one writes runs of level 0 and the others do not, and a journal
-/// in a pool has no segment files. An option of the plan wins.
+/// The facts that a preset reports: the classic one writes runs of level 0 and the others do not, and a
+/// journal in a pool has no segment files. An option of the plan wins.
 #[test]
 fn presets_of_terrane_are_what_they_say() {
     for (preset, global_index, pool) in

@@ -302,8 +302,9 @@ fn open_loop_counts_waiting_as_latency() {
     assert_eq!(slow.reads.load(Ordering::Relaxed), 40);
     // The last of 20 arrivals, one per millisecond, waits for 19 reads of at least 20 ms each.
     assert!(open.latency.max >= 350_000_000, "{:?}", open.latency);
-    // However long the machine lets a read take: one after the other they take no more than the run, and
-    // waiting they take at least 20 ms more each than the one before, less the millisecond between arrivals.
+    // However long the machine lets a read take: one after the other they take at most as long as the run,
+    // and waiting they take at least 20 ms more each than the one before, less the millisecond between
+    // arrivals.
     let sum = |measured: &terrane_bench::drive::Measured| {
         measured.latency.mean * measured.latency.count as f64 / 1e9
     };

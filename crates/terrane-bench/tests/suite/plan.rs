@@ -85,7 +85,7 @@ fn a_share_of_the_data_is_a_memory_budget() {
 }
 
 #[test]
-fn every_refusal_names_the_thing_and_what_is_accepted() {
+fn every_refusal_names_the_thing_and_the_accepted_values() {
     let cases = [
         ("\"readrandm\"", "did you mean readrandom"),
         ("\"readrandom\"", "begin with load"),

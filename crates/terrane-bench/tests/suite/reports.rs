@@ -1,4 +1,4 @@
-//! Reports: what is written is what is read; figures and verdicts on cells made by hand; table and page are
+//! Reports: a written report is read back; figures and verdicts on cells made by hand; table and page are
 //! sound.
 #![allow(
     clippy::disallowed_methods,

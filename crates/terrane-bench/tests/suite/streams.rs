@@ -176,7 +176,7 @@ fn inserts_are_unique_over_threads_and_reads_meet_only_what_exists() {
 }
 
 #[test]
-fn the_count_stops_before_what_is_not_acknowledged() {
+fn the_count_stops_before_unacknowledged_inserts() {
     let space = KeySpace::new(100);
     for _ in 0..3_000_000 {
         space.claim_insert();

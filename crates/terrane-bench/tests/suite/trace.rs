@@ -196,7 +196,7 @@ fn hostile_operations_are_refused() {
 }
 
 #[test]
-fn the_example_of_the_format_page_is_what_is_written() {
+fn the_example_of_the_format_page_is_written() {
     let bytes = [0x08, 0x0a, 0x03, 0x02, 0x03, 0x64, 0x1b, 0x02];
     let operations = vec![
         (Operation::Read(5), 1000),

@@ -33,7 +33,7 @@ impl Worker<'_> {
         true
     }
 
-    /// Does what is in the window.
+    /// Performs the requests of the window.
     pub(super) fn perform_window(&mut self) -> Result<Duration> {
         let Worker { shared, session, manner, keys, values, recorder, window, .. } = self;
         let checker = Checker { keys, values, verify: manner.verify };

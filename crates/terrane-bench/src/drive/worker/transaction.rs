@@ -8,7 +8,7 @@ use crate::error::Result;
 
 impl Worker<'_> {
     /// Reads keys for update and writes each, as one transaction. The values are new ones, made before it
-    /// begins: what is measured is the engine. One that is still refused when the run ends is counted as
+    /// begins, so that only the engine is measured. One that is still refused when the run ends is counted as
     /// refused, and as done.
     pub(super) fn transact(&mut self, numbers: &[u64], bytes: usize) -> Result<()> {
         let Worker { shared, session, manner, keys, values, recorder, versions, .. } = self;

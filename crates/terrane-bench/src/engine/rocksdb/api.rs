@@ -75,7 +75,7 @@ pub(super) type ErrPtr = *mut *mut c_char;
 pub(super) type Destroy = unsafe extern "C" fn(*mut c_void);
 /// The name of a user's object.
 pub(super) type Name = unsafe extern "C" fn(*mut c_void) -> *const c_char;
-/// Frees what a merge returned; `free` if there is none.
+/// Frees the result of a merge; `free` if the operator sets none.
 pub(super) type DeleteValue = unsafe extern "C" fn(*mut c_void, *const c_char, usize);
 /// Key, value, operands, whether it could, the length of what it made.
 pub(super) type FullMerge = unsafe extern "C" fn(

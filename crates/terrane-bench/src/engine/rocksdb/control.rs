@@ -1,6 +1,6 @@
-//! Shape steps on RocksDB, made of what its C interface has.
+//! Shape steps on RocksDB, made of the functions of its C interface.
 //!
-//! | step | what is done |
+//! | step | calls |
 //! |---|---|
 //! | flush, flush to run | `Flush` of each table; a flush goes to level 0 and stays there while automatic compaction is off |
 //! | compact 0 | `CompactFiles`: all files of level 0 into the first level below that holds files, or the last |

@@ -53,7 +53,7 @@ fn ticker(line: &str) -> Option<(&str, u64)> {
     Some((name, rest.split_whitespace().next()?.parse().ok()?))
 }
 
-/// Counters from the text of a `PerfContext`, items of `name = n` between commas; what is zero is left out
+/// Counters from the text of a `PerfContext`, items of `name = n` between commas; zero counters are left out
 /// there.
 #[must_use]
 pub fn of_perf_context(text: &str) -> EngineCounters {

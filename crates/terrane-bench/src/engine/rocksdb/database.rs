@@ -28,7 +28,7 @@ pub(super) struct Database {
     families: Vec<Owned<ColumnFamily>>,
     names: Vec<String>,
     db: Owned<Db>,
-    /// What `db` is a view of, where it has transactions.
+    /// The database with transactions that `db` is a view of, if it has them.
     pub(super) transacting: Transacting,
     pub(super) read: Owned<ReadOptions>,
     pub(super) read_all: Owned<ReadOptions>,

@@ -37,11 +37,11 @@ pub fn apart(options: &str) -> (Option<String>, String) {
 }
 
 /// Returns true if options came with a merge operator: RocksDB leaves a name that it does not know out
-/// without a word. A database in memory is asked to merge, which is refused where there is none.
+/// without a word. A database in memory is asked to merge, which it refuses without an operator.
 pub(super) fn has_one(api: &Arc<Api>, options: &Owned<Options>) -> Result<bool> {
     let probe = setup::parse(api, options, "create_if_missing=true")?;
-    // SAFETY: the objects are made and destroyed here, the environment last; what is merged is alive for the
-    // call.
+    // SAFETY: the objects are made and destroyed here, the environment last; key and operand are alive for
+    // the call.
     unsafe {
         let environment = Owned::new(api, (api.create_mem_env)(), api.env_destroy);
         (api.options_set_env)(probe.as_ptr(), environment.as_ptr());

@@ -11,10 +11,10 @@ use crate::error::{Error, Result};
 
 const FILE_PREFIX: &str = "OPTIONS-";
 const FAMILY_PREFIX: &str = "CFOptions \"";
-/// What stands where there is none.
+/// RocksDB's word for an absent object.
 const NONE: &str = "nullptr";
 
-/// What is recorded of one column family.
+/// The recorded options of one column family.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Recorded {
     /// Name of the comparator.
@@ -23,7 +23,8 @@ pub struct Recorded {
     pub merge_operator: Option<String>,
 }
 
-/// What is recorded of each column family of the database in `directory`; nothing if it has no such file.
+/// Reads the recorded options of each column family of the database in `directory`; empty if it has no such
+/// file.
 ///
 /// # Errors
 /// `Io`.

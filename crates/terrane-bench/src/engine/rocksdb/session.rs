@@ -83,7 +83,7 @@ impl<'d> RocksSession<'d> {
         }
     }
 
-    /// The iterator of the last short scan, made to see what is there now, or a new one.
+    /// The iterator of the last short scan, refreshed to the present state, or a new one.
     fn short_iter(&mut self, table: u32) -> Owned<Iter> {
         let kept = self.iters.get_mut(table as usize).and_then(Option::take);
         let refreshed = kept.zip(self.api.iter_refresh).and_then(|(iter, refresh)| {
@@ -118,7 +118,7 @@ impl<'d> RocksSession<'d> {
         }
     }
 
-    /// Shows up to `rows_max` rows until `row` says stop or there are no more; how many it showed.
+    /// Shows up to `rows_max` rows until `row` says stop or the rows end; returns their number.
     fn walk(&self, iter: &Owned<Iter>, rows_max: u64, direction: Direction, row: &mut ShowRow<'_>) -> u64 {
         let (api, raw) = (self.api, iter.as_ptr());
         let step = if direction == Direction::Forward { api.iter_next } else { api.iter_prev };

@@ -165,7 +165,7 @@ impl Source {
 }
 
 impl Family {
-    /// Says what is needed where a merge failed.
+    /// Adds the missing setting to the error of a merge that failed.
     fn explained(&self, error: Error) -> Error {
         if !error.to_string().to_ascii_lowercase().contains("merge operator") {
             return error;
@@ -233,7 +233,7 @@ unsafe fn lent<'l>(data: *const c_char, len: usize) -> &'l [u8] {
     }
 }
 
-/// The order of a family by what is recorded of it.
+/// The order of a family by its recorded options.
 fn order(recorded: Option<&Recorded>) -> std::result::Result<Order, &str> {
     match recorded.and_then(|recorded| recorded.comparator.as_deref()) {
         None | Some(BYTEWISE) => Ok(Order::Bytewise),
@@ -249,7 +249,7 @@ fn not_by_bytes(family: &str, comparator: &str) -> Error {
     ))
 }
 
-/// What RocksDB says where the comparator is another one than was recorded, in our words.
+/// The error of RocksDB for a comparator other than the recorded one, in our words.
 fn comparator_named(error: Error, names: &[String]) -> Error {
     match error.to_string().split_once("does not match existing comparator ") {
         Some((_, name)) => not_by_bytes(&names.join(", "), name.trim()),

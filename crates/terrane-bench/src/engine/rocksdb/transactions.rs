@@ -20,7 +20,7 @@ use crate::engine::rocksdb::database::Database;
 use crate::engine::rocksdb::tuning::{Transactions, Tuning};
 use crate::error::{Error, Result};
 
-/// What a database is opened with.
+/// The options that a database is opened with.
 pub(super) struct Opening {
     pub(super) options: *const Options,
     pub(super) path: *const c_char,
@@ -142,7 +142,7 @@ pub(super) fn transact(
     let write = if sync { &database.write_sync } else { &database.write };
     let destroy = present(api.transaction_destroy)?;
     // SAFETY: database and options are alive, and outlive the transaction, which ends here. RocksDB rolls
-    // back what is destroyed without a commit.
+    // back a transaction that is destroyed without a commit.
     let transaction = unsafe {
         let begun = match &database.transacting {
             Transacting::Off => {

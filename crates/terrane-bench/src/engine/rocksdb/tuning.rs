@@ -1,9 +1,9 @@
 //! How RocksDB is set up: its tuning guide's advice, under the bench's memory budget.
 //!
-//! Values are RocksDB's own option strings where it has one, so that the report prints what RocksDB was told.
-//! Memory: the block cache is `memory_bytes`, holds index and filter blocks, and memtables are charged to it,
-//! where the library exports a write buffer manager; else the cache is what memtables leave. See
-//! `docs/benchmarks/peers.md`.
+//! Values are RocksDB's own option strings where it has one, so that the report prints the options that
+//! RocksDB got. Memory: the block cache is `memory_bytes`, holds index and filter blocks, and memtables are
+//! charged to it, where the library exports a write buffer manager; else the cache gets the memory that
+//! memtables leave. See `docs/benchmarks/peers.md`.
 
 use crate::engine::EngineOptions;
 use crate::engine::options::{Named, setting};
@@ -32,7 +32,7 @@ const MIB: u64 = 1 << 20;
 /// RocksDB cuts a larger share of a memtable's bytes for its filter down to this.
 const MEMTABLE_FILTER_PERCENT_MAX: u64 = 25;
 
-/// What is counted inside RocksDB.
+/// The counters that RocksDB keeps inside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Counting {
     /// Nothing: no cost.
@@ -84,7 +84,7 @@ pub(super) struct Tuning {
     pub(super) cache: &'static str,
     /// Readahead of a whole scan in bytes; 0 is RocksDB's own, which grows.
     pub(super) readahead_bytes: u64,
-    /// What is counted.
+    /// The counters that it keeps.
     pub(super) counting: Counting,
     /// By which functions.
     pub(super) calls: Calls,

@@ -18,7 +18,7 @@ impl ThroughCores<'_> {
     /// Submits; collects from a full ring first.
     fn submit(
         &mut self,
-        hear: &mut Hear<'_>,
+        hear: &mut OnAnswer<'_>,
         submit: impl Fn(&mut CoresSession) -> terrane::Result<Ticket>,
     ) -> Result<Ticket> {
         loop {
@@ -47,8 +47,8 @@ impl ThroughCores<'_> {
     }
 }
 
-/// What hears answers.
-type Hear<'h> = dyn FnMut(Ticket, terrane::Result<Answer<'_>>) + 'h;
+/// Callback that receives answers.
+type OnAnswer<'h> = dyn FnMut(Ticket, terrane::Result<Answer<'_>>) + 'h;
 
 impl Session for ThroughCores<'_> {
     fn get(&mut self, table: u32, key: &[u8], visit: &mut Visit<'_>) -> Result<bool> {

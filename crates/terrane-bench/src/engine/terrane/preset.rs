@@ -75,7 +75,7 @@ impl Preset {
         options
     }
 
-    /// What a commit survives, for the report.
+    /// The losses that a commit survives, for the report.
     pub(super) fn durability(self) -> &'static str {
         match self.has_pool() {
             true => {

@@ -28,20 +28,20 @@ use crate::report::statistic::{Interval, PAIRS_MIN, Spread, geometric_mean};
 
 mod print;
 
-/// What two runs say of each other.
+/// The comparison of two runs.
 #[derive(Clone, Debug)]
 pub struct Comparison {
     /// Share by which a rate may fall.
     pub bound: f64,
     /// Why the runs may not be comparable.
     pub warnings: Vec<String>,
-    /// What both have, in the order of the first.
+    /// Steps of both, in the order of the first.
     pub rows: Vec<Row>,
-    /// What only the first has.
+    /// Steps of the first only.
     pub only_a: Vec<StepKey>,
-    /// What only the second has.
+    /// Steps of the second only.
     pub only_b: Vec<StepKey>,
-    /// What the first measured and the second did not, with the reason.
+    /// Steps that the first measured and the second did not, with the reason.
     pub missing: Vec<(StepKey, String)>,
 }
 
@@ -75,14 +75,14 @@ pub struct Row {
     pub interval: Interval,
     /// The verdict.
     pub verdict: Verdict,
-    /// Median of the pair ratios of the 99th percentile of latency, `b` by `a`: above 1 is worse. Told, not
-    /// judged.
+    /// Median of the pair ratios of the 99th percentile of latency, `b` by `a`: above 1 is worse. Printed,
+    /// not judged.
     pub p99: Option<f64>,
     /// The same for CPU per operation.
     pub cpu: Option<f64>,
 }
 
-/// What can be said of a change.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Faster beyond the bound.
@@ -194,18 +194,18 @@ fn row(place: &StepKey, a: &BTreeMap<u32, &Cell>, b: &BTreeMap<u32, &Cell>, boun
         ratio: Spread::of(ratios)?,
         interval,
         verdict: Verdict::of(interval, bound),
-        p99: told(&pairs, &metric::P99),
-        cpu: told(&pairs, &metric::CPU),
+        p99: median_ratio(&pairs, &metric::P99),
+        cpu: median_ratio(&pairs, &metric::CPU),
     })
 }
 
-fn told(pairs: &[(&Cell, &Cell)], metric: &Metric) -> Option<f64> {
+fn median_ratio(pairs: &[(&Cell, &Cell)], metric: &Metric) -> Option<f64> {
     let ratios = pairs.iter().filter_map(|(a, b)| Some((metric.of)(b)? / (metric.of)(a)?));
     Spread::of(ratios).map(|spread| spread.median)
 }
 
-/// What the second run, of which these are the `cells`, lacks at a place that the first measured: `None` if
-/// nothing.
+/// The reason why the second run, of which these are the `cells`, lacks a place that the first measured:
+/// `None` if it has it.
 fn why_missing(
     place: &StepKey,
     first: &BTreeMap<u32, &Cell>,

@@ -113,7 +113,7 @@ fn table(f: &mut fmt::Formatter<'_>, rows: &[Row], colour: bool) -> fmt::Result 
 
 fn cells(row: &Row) -> Vec<Text> {
     let figure = |value: f64| if row.timed { metric::seconds(value) } else { metric::rate(value) };
-    let told = |ratio: Option<f64>| ratio.map_or(NONE.to_owned(), metric::times);
+    let shown = |ratio: Option<f64>| ratio.map_or(NONE.to_owned(), metric::times);
     let colour = match row.verdict {
         Verdict::Better => Colour::Good,
         Verdict::Worse => Colour::Bad,
@@ -130,8 +130,8 @@ fn cells(row: &Row) -> Vec<Text> {
         format!("{}..{}", metric::short(row.interval.low), metric::short(row.interval.high)).into(),
         cover.into(),
         row.ratio.count.to_string().into(),
-        told(row.p99).into(),
-        told(row.cpu).into(),
+        shown(row.p99).into(),
+        shown(row.cpu).into(),
         Text { text: row.verdict.to_string(), colour },
     ]
 }

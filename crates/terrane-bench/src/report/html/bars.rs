@@ -5,7 +5,7 @@ use super::markup::Html;
 use crate::report::metric::{self, Metric, NONE};
 use crate::report::summary::{Group, ScenarioSummary, StepSummary, Summary};
 
-/// What is shown, in groups of one heading each.
+/// The bars, in groups of one heading each.
 const GROUPS: [(&str, &[Metric]); 4] = [
     (
         "Amplification",

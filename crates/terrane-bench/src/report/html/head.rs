@@ -23,11 +23,11 @@ pub(super) fn headline(html: &mut Html, summary: &Summary<'_>) {
             html.element(
                 "p",
                 &[("class", "warn")],
-                "The run was stopped before its end: what is missing was not measured.",
+                "The run was stopped before its end: missing figures were not measured.",
             );
         }
         html.nest("dl", &[("class", "facts")], |html| {
-            let length = report.end.map_or("not told".to_owned(), |end| metric::seconds(end.seconds));
+            let length = report.end.map_or("unknown".to_owned(), |end| metric::seconds(end.seconds));
             fact(html, "Engines", &summary.engines.len().to_string());
             fact(html, "Cells", &report.cells.len().to_string());
             fact(html, "Repetitions", &plan.repetitions.to_string());

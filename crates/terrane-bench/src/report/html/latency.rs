@@ -33,7 +33,7 @@ fn figures(group: &Group<'_>) -> Option<Vec<f64>> {
 
 fn chart(html: &mut Html, summary: &Summary<'_>, scenario: &ScenarioSummary<'_>, step: &StepSummary<'_>) {
     let lines: Vec<_> = step.groups.iter().filter_map(|group| Some((group, figures(group)?))).collect();
-    // A clock may read zero for what is faster than its tick.
+    // A clock may read zero for an operation that is faster than its tick.
     let all = || lines.iter().flat_map(|(_, figures)| figures).map(|figure| figure.max(0.01));
     let ends = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
     let last = (PERCENTILES.len() - 1) as f64;

@@ -14,7 +14,7 @@ pub(super) type Attribute<'a> = (&'static str, &'a str);
 pub(super) struct Html(String);
 
 impl Html {
-    /// What was built.
+    /// The finished text.
     pub(super) fn into_string(self) -> String {
         self.0
     }

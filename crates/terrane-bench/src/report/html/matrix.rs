@@ -1,4 +1,4 @@
-//! The ratio matrix, and the list of what is marked in it.
+//! The ratio matrix, and the list of its marks.
 
 use super::class;
 use super::markup::Html;
@@ -18,7 +18,7 @@ pub(super) fn section(html: &mut Html, summary: &Summary<'_>) {
                 summary.baseline()
             ));
             html.element("b", &[("class", "mark")], "!");
-            html.text(&format!(" marks what is below {TARGET} times the baseline or behind a peer."));
+            html.text(&format!(" marks figures below {TARGET} times the baseline or behind a peer."));
         });
         html.nest("div", &[("class", "scroll")], |html| {
             html.nest("table", &[("class", "matrix")], |html| {

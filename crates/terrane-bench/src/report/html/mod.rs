@@ -1,10 +1,10 @@
 //! The run as one HTML file that opens without network: styles, script and charts are inside, nothing is
 //! loaded.
 //!
-//! Order: headline and machine; geometric means; ratio matrix and what is marked in it; per scenario
-//! throughput over time, latency, bars and shapes; what was not measured; engines, settings, command and
-//! plan. Each chart has its numbers in a table under it. The page works without its script, which only hides
-//! engines and shows values under the pointer.
+//! Order: headline and machine; geometric means; ratio matrix and its marks; per scenario throughput over
+//! time, latency, bars and shapes; steps that were not measured; engines, settings, command and plan. Each
+//! chart has its numbers in a table under it. The page works without its script, which only hides engines and
+//! shows values under the pointer.
 
 use crate::report::model::RunReport;
 use crate::report::summary::{ScenarioSummary, Summary};

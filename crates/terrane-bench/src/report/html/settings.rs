@@ -105,7 +105,7 @@ fn machine(html: &mut Html, machine: &Machine) {
         for (name, value) in rows {
             html.nest("tr", &[], |html| {
                 html.element("th", &[("scope", "row")], name);
-                html.element("td", &[], if value.is_empty() { "not told" } else { &value });
+                html.element("td", &[], if value.is_empty() { "unknown" } else { &value });
             });
         }
     });

@@ -5,7 +5,7 @@ use crate::engine::{Shape, ShapeRow};
 use crate::report::metric::{self, NONE};
 use crate::report::summary::ScenarioSummary;
 
-/// A table of all steps of the scenario in which some engine told its shape, of each engine's first
+/// A table of all steps of the scenario in which some engine reported its shape, of each engine's first
 /// repetition.
 pub(super) fn table(html: &mut Html, scenario: &ScenarioSummary<'_>) {
     let cells = || {

@@ -117,16 +117,16 @@ fn draw(html: &mut Html, frame: &Frame, line: &Line<'_>, class: &str) {
 
 fn row(line: &Line<'_>) -> Vec<String> {
     let points = || line.points.iter();
-    let told = |value: Option<f64>, write: fn(f64) -> String| value.map_or(metric::NONE.to_owned(), write);
+    let shown = |value: Option<f64>, write: fn(f64) -> String| value.map_or(metric::NONE.to_owned(), write);
     vec![
         line.group.engine.to_owned(),
-        told(median(points().map(|point| point.median)), metric::rate),
-        told(points().map(|point| point.min).reduce(f64::min), metric::rate),
-        told(points().map(|point| point.max).reduce(f64::max), metric::rate),
+        shown(median(points().map(|point| point.median)), metric::rate),
+        shown(points().map(|point| point.min).reduce(f64::min), metric::rate),
+        shown(points().map(|point| point.max).reduce(f64::max), metric::rate),
         line.stalls.len().to_string(),
         metric::seconds(line.longest),
-        told(line.group.median(|cell| Some(cell.seconds)), metric::seconds),
-        told(line.group.median(|cell| Some(cell.seconds_until_quiescent)), metric::seconds),
+        shown(line.group.median(|cell| Some(cell.seconds)), metric::seconds),
+        shown(line.group.median(|cell| Some(cell.seconds_until_quiescent)), metric::seconds),
     ]
 }
 

@@ -101,6 +101,6 @@ fn row(parts: &[Part<'_>], engine: &str) -> Vec<String> {
         let line = part.lines.iter().find(|line| line.group.engine == engine)?;
         median(line.points.iter().map(|point| point.median))
     };
-    let told = |part| of(part).map_or(metric::NONE.to_owned(), metric::rate);
-    std::iter::once(engine.to_owned()).chain(parts.iter().map(told)).collect()
+    let shown = |part| of(part).map_or(metric::NONE.to_owned(), metric::rate);
+    std::iter::once(engine.to_owned()).chain(parts.iter().map(shown)).collect()
 }

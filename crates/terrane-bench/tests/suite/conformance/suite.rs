@@ -112,7 +112,7 @@ fn points(session: &mut dyn Session, promises: Promises) {
     }
     session.write(0, &[Write::Delete(b"point")], false).expect("delete");
     assert_eq!(get(session, 0, b"point"), None);
-    session.write(0, &[Write::Delete(b"never there")], false).expect("deleting what is not there");
+    session.write(0, &[Write::Delete(b"never there")], false).expect("deleting an absent key");
     session.write(0, &[], false).expect("an empty batch");
     let writes = [Write::Put(b"batch", b"one"), Write::Put(b"batch", b"two"), Write::Delete(b"batch")];
     session.write(0, &writes[..2], false).expect("batch");
@@ -262,7 +262,7 @@ fn writes_in_flight(session: &mut dyn Session, promises: Promises) {
     session.write(0, &[Write::Delete(b"in flight")], true).expect("delete");
 }
 
-/// A range of keys goes at once, its end stays, and what is written behind it is there.
+/// A range of keys goes at once, its end stays, and rows written afterwards are there.
 fn range_deletes(session: &mut dyn Session, promises: Promises) {
     for name in [&b"range a"[..], b"range b", b"range c"] {
         put(session, 0, name, b"there");

@@ -33,7 +33,7 @@ fn verdicts_respect_noise() {
     let unsure = compare(&base, &noisy(5, 9, 0.8e5, 0.6), 0.05);
     assert_eq!(verdict(&unsure), Verdict::Unsure, "{unsure}");
     assert!(!unsure.regressed());
-    // A fall within a wider bound is none.
+    // A fall within a wider bound does not count.
     assert_eq!(verdict(&compare(&base, &noisy(3, 9, 0.8e5, 0.01), 0.25)), Verdict::Same);
 }
 
