@@ -90,9 +90,9 @@ impl Runner {
         self.write(vec![change], sync, |changes| write(&changes[0]));
     }
 
-    /// For the model a delete of every key that a run may have, for what is written meanwhile counts as well.
-    /// Where keys that expire, or their marks, are among them, a mark is put with it: a print tells nothing
-    /// of such. Returns whether it is committed.
+    /// For the model a delete of every key that a run may have, because keys that are written meanwhile count
+    /// as well. Where keys that expire, or their marks, are among them, a mark is put with it: a print does
+    /// not show them. Returns true if it is committed.
     pub(crate) fn delete_range(&self, table: &str, from: u64, to: u64) -> bool {
         if !self.model.borrow().has_table(table) {
             return false;

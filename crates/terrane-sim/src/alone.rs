@@ -1,7 +1,7 @@
 //! A simulated database frees its memory on its own: see [`terrane_base::epoch::alone`].
 #![expect(unsafe_code, reason = "promises that nothing of a database leaves its world")]
 
-/// What may leave a world: figures and texts.
+/// Values that may leave a world: figures and texts.
 pub(crate) trait Plain {}
 
 impl Plain for Result<crate::outcome::Outcome, crate::run::Failure> {}

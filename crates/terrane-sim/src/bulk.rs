@@ -101,18 +101,18 @@ fn sorted(order: Order, rows: &Rows) -> Vec<Row<'_>> {
 /// Where a range delete of a file begins and ends, in the order of its table.
 type Range = (Vec<u8>, Vec<u8>);
 
-/// What a file has of a key.
+/// The entry of a file for a key.
 enum Entry<'c> {
     Put(&'c [u8]),
     Merge(&'c [u8]),
     Delete,
 }
 
-/// What a file has.
+/// The content of a file.
 struct Content {
     rows: Rows,
     ranges: Vec<Range>,
-    /// What is merged, by key: over the ranges of the same file.
+    /// Operands, by key: over the ranges of the same file.
     operands: BTreeMap<Vec<u8>, Vec<u8>>,
 }
 
@@ -226,8 +226,8 @@ impl Runner {
         }
     }
 
-    /// What came in is not there; but perhaps its edit is in the manifest, and then it is there after the
-    /// next opening. That comes at once: no commit behind it would tell.
+    /// The extents did not come in; but perhaps their edit is in the manifest, and then they are there after
+    /// the next opening. The run opens again at once: no commit behind the ingest would show which.
     fn end_in_doubt(&self, changes: Vec<Change>, seed: u64) {
         if self.disk().has_crashed() {
             return;

@@ -36,7 +36,7 @@ pub(crate) struct Left {
     pub(crate) allowed: Allowed,
 }
 
-/// Recovers an image, judges what is there, and has the database check itself.
+/// Recovers an image, judges its state, and has the database check itself.
 pub(crate) fn recover(
     image: MemDisk,
     options: &Options,

@@ -201,7 +201,7 @@ impl Op {
         }
     }
 
-    /// Names of what is neither written nor read.
+    /// Names of operations that neither write nor read.
     fn name_of_world(&self) -> &'static str {
         match self {
             Op::Snapshot { .. } => "snapshot",

@@ -164,7 +164,7 @@ impl SimDisk {
         if self.shared.image.lock().is_some() {
             return Err(self.cut(call, path));
         }
-        self.tell(call, path);
+        self.notify(call, path);
         if self.shared.image.lock().is_some() {
             // The crash was in what happened in the middle.
             return Err(self.cut(call, path));
@@ -179,7 +179,7 @@ impl SimDisk {
         Ok(self.shared.plan.lock().harm(call, &path_text))
     }
 
-    fn tell(&self, call: Call, path: &Path) {
+    fn notify(&self, call: Call, path: &Path) {
         let Some(watcher) = watcher() else { return };
         if call.changes() {
             watcher.before_change(&self.inner);

@@ -31,9 +31,9 @@ pub use kinds::KIND_COUNT;
 pub struct Explorer {
     /// Operations of a history.
     pub operations: u32,
-    /// Outcomes of a loss of power per call: all if there are no more, else so many at random.
+    /// Outcomes of a loss of power per call: all if there are at most so many, else so many at random.
     pub outcomes_max: u64,
-    /// One recovery in so many is crashed again at each of its calls; 0 is none.
+    /// One recovery in so many is crashed again at each of its calls; 0: none is.
     pub again_one_in: u64,
 }
 
@@ -242,7 +242,7 @@ impl Scout {
         }
     }
 
-    /// Recovers an image and judges what is there; `again` looks at each call of the recovery.
+    /// Recovers an image and judges its state; `again` looks at each call of the recovery.
     fn judge(&self, image: MemDisk, allowed: &Allowed, again: bool) -> Result<(), String> {
         let watcher = Rc::new(Inner::default());
         watcher.is_on.set(again);

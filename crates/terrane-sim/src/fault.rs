@@ -94,7 +94,7 @@ pub(crate) struct Struck {
     pub(crate) lies: u64,
     /// Reads and writes harmed without a word.
     pub(crate) silent: u64,
-    /// Writes and syncs among them: what is stored is damaged.
+    /// Writes and syncs among them, which damaged stored bytes.
     pub(crate) damage: u64,
     /// Those that hit the manifest, or the file that names it.
     pub(crate) manifest: u64,
@@ -121,7 +121,7 @@ impl Struck {
         self.broken + self.full + self.lies + self.silent
     }
 
-    /// Returns true if it may be unknown what is stored: a write or sync failed, and not for want of space.
+    /// Returns true if the stored bytes may be unknown: a write or sync failed, and not for want of space.
     #[must_use]
     pub(crate) fn may_poison(&self) -> bool {
         self.broken + self.lies > 0
@@ -194,9 +194,9 @@ impl Plan {
     }
 }
 
-/// Returns true if a call that is refused for want of space leaves unknown what is stored. A sync is a failed
-/// sync then: there is no going on. After a rename it is unknown which file has the name, and a manifest that
-/// cannot be cut may keep half a record.
+/// Returns true if the stored bytes are unknown after a call that is refused for want of space. A sync is a
+/// failed sync then: there is no going on. After a rename it is unknown which file has the name, and a
+/// manifest that cannot be cut may keep half a record.
 fn leaves_doubt(call: Call, path: &str) -> bool {
     matches!(call, Call::Sync | Call::SyncDir | Call::Rename)
         || call == Call::SetLen && path.contains("MANIFEST")

@@ -11,12 +11,12 @@ use terrane_base::env::Clock as _;
 use crate::op::Value;
 use crate::run::Runner;
 
-/// How often a background that met a refusal is asked again once there is none: it waits up to 5 s after
+/// How often a background that met a refusal is asked again once the device works: it waits up to 5 s after
 /// each.
 const RETRIES: u32 = 40;
 /// Turns of the background after which it should have come to rest.
 const STEPS_MAX: u32 = 20_000;
-/// Bytes of the value that must be written: more than what is left of most segments.
+/// Bytes of the value that must be written: more than the rest of most segments.
 const VALUE_BYTES: u64 = 40_000;
 
 impl Runner {
@@ -48,7 +48,7 @@ impl Runner {
         let mut last = None;
         for _ in 0..RETRIES {
             self.world.begin_operation();
-            // A batch in the middle of what is waited for comes after the sync.
+            // A batch in the middle of the awaited commits comes after the sync.
             let before = self.model.borrow().now();
             let asked = self.ask();
             if self.disk().has_crashed() {

@@ -325,7 +325,7 @@ impl History {
         }
         self.db = Some(Db::open_with(&self.path, &self.settings.options)?);
         let names: Vec<_> = self.prepared.keys().cloned().collect();
-        assert_eq!(self.db().prepared(), names, "{}: what is prepared", self.place());
+        assert_eq!(self.db().prepared(), names, "{}: prepared transactions", self.place());
         Ok(())
     }
 

@@ -12,7 +12,7 @@ use crate::trace::hash;
 use terrane_base::rng::mix;
 
 /// The first bytes of keys whose values expire. Their values begin with the moment, 8 bytes, in milliseconds.
-/// What is there depends on the moment of the read, so prints leave them out: every commit of one changes
+/// They are there or not by the moment of the read, so prints leave them out: every commit of one changes
 /// another key as well.
 pub(crate) const EXPIRING: &[u8] = b"ttl/";
 

@@ -36,7 +36,7 @@ impl Runner {
         }
     }
 
-    /// Notes an error of background work that may not be told now. Poisoned, a database may tell of older
+    /// Notes an error of background work that may be reported late. Poisoned, a database may report older
     /// failures until the work is tried again.
     pub(crate) fn met_in_background(&self, what: &str, error: &Error) {
         let is_old = self.life.borrow().is_stuck && error.kind() != Kind::Corrupt;
@@ -81,7 +81,7 @@ impl Runner {
     /// scrub, or a fault is in the way.
     fn comes_round(&self) -> bool {
         let db = self.db();
-        // The pass that is under way has perhaps left behind what is damaged.
+        // The pass that is under way has perhaps left damaged extents behind.
         let passes = db.stats().scrub_passes + 2;
         for _ in 0..SCRUB_TURNS {
             if self.disk().has_crashed() {
@@ -101,7 +101,7 @@ impl Runner {
         false
     }
 
-    /// Returns true if what is stored may be damaged.
+    /// Returns true if stored bytes may be damaged.
     pub(crate) fn is_hurt(&self) -> bool {
         self.is_damaged.get() || self.struck().damage > 0
     }
@@ -166,7 +166,7 @@ impl Runner {
             // were judged, has set aside what lay behind: the records at the break are lost.
             Some(loss) if is_set_aside(&loss.error) => return Ok(()),
             Some(loss) => {
-                return Err(Verdict::Wrong(format!("a loss of what is not damaged: {}", loss.error)));
+                return Err(Verdict::Wrong(format!("a loss of rows that are not damaged: {}", loss.error)));
             }
             None if is_hurt && !doubts.is_empty() => return Ok(()),
             None => {}

@@ -196,7 +196,7 @@ pub(crate) enum Op {
     Steps { count: u64 },
     /// Lets time pass.
     Wait { millis: u64 },
-    /// Writes, then nothing for seconds, while the background does what is to be done at rest.
+    /// Writes, then nothing for seconds, while the background does its work at rest.
     Rest,
     /// Compares every row, forward and backward, and runs the database's own check.
     Check,
@@ -222,7 +222,7 @@ pub(crate) enum Op {
     Crash { crash: Crash, after: u64, again: Option<u64> },
     /// Does something to calls to come.
     Fault(Fault),
-    /// No more faults.
+    /// Ends the faults.
     Heal,
     /// Leaves the device only so much room.
     Room { bytes: u64 },

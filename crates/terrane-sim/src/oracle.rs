@@ -169,7 +169,7 @@ fn recognise(prints: &[(Print, String)], model: &Model, allowed: &Allowed) -> Op
     Some((first.unwrap_or(last), last))
 }
 
-/// Which moments each table alone fits: what is wrong is often plain from that.
+/// The moments that each table alone fits: the fault is often plain from that.
 fn describe(prints: &[(Print, String)], model: &Model, allowed: &Allowed) -> String {
     let fitting = prints.iter().map(|(print, name)| {
         let fits: Vec<u64> = (0..=allowed.acked).filter(|at| model.print(name, *at) == *print).collect();

@@ -36,7 +36,7 @@ impl Overlay {
         self.written.is_empty() && self.deleted.is_empty()
     }
 
-    /// Returns true if what is under it counts for a key.
+    /// Returns true if the rows under the batch count for a key.
     pub(crate) fn is_open(&self, place: &RowKey) -> bool {
         !matches!(self.rows.get(place), Some(Own::Set(_)))
     }

@@ -244,11 +244,11 @@ impl Scout {
     }
 
     fn judge(&self, image: MemDisk, allowed: &[Found]) -> std::result::Result<(), String> {
-        let told = |error: terrane::Error| error.to_string();
+        let text_of = |error: terrane::Error| error.to_string();
         let history = History::of(self.number);
         let seed = self.seen.get().states;
         self.count(|seen| seen.states += 1);
-        let db = open(image.clone(), seed).map_err(told)?;
+        let db = open(image.clone(), seed).map_err(text_of)?;
         let found = look_at(&db, history)?;
         if !allowed.contains(&found) {
             return Err(format!("found {found:?}, allowed is {allowed:?}"));
@@ -257,7 +257,7 @@ impl Scout {
             Found::Prepared => {
                 self.count(|seen| seen.prepared += 1);
                 assert_locked(&db)?;
-                db.commit_prepared(NAME, Durability::Synced).map_err(told)?;
+                db.commit_prepared(NAME, Durability::Synced).map_err(text_of)?;
                 expect(&db, history, Found::New)?;
             }
             Found::New => self.count(|seen| seen.committed += 1),
@@ -267,18 +267,18 @@ impl Scout {
         // has the buffer of single writes.
         let mut batch = Batch::new();
         for key in [b"a", b"c", b"r"] {
-            batch.put(db.default_table(), key, b"free").map_err(told)?;
+            batch.put(db.default_table(), key, b"free").map_err(text_of)?;
         }
-        db.write(&batch, Durability::Buffered).map_err(told)?;
-        let report = db.check(&mut |_, _| ()).map_err(told)?;
+        db.write(&batch, Durability::Buffered).map_err(text_of)?;
+        let report = db.check(&mut |_, _| ()).map_err(text_of)?;
         if !report.findings.is_empty() {
             return Err(format!("check: {:?}", report.findings));
         }
         if seed.is_multiple_of(ONCE_MORE_ONE_IN) {
             let left = image.kill();
             drop(db);
-            let db = open(left, seed + 1).map_err(told)?;
-            if !db.prepared().is_empty() || db.get(b"a").map_err(told)?.as_deref() != Some(b"free") {
+            let db = open(left, seed + 1).map_err(text_of)?;
+            if !db.prepared().is_empty() || db.get(b"a").map_err(text_of)?.as_deref() != Some(b"free") {
                 return Err("once more: what had ended is prepared, or what was written is lost".to_owned());
             }
         }
@@ -288,11 +288,11 @@ impl Scout {
 
 /// The state of the transaction, which must be one of the three whole ones.
 fn look_at(db: &Db, history: History) -> std::result::Result<Found, String> {
-    let told = |error: terrane::Error| error.to_string();
-    let other = db.table("other").map_err(told)?;
-    let a = db.get(b"a").map_err(told)?.map(terrane::Value::into_vec);
-    let b = db.get(b"b").map_err(told)?.map(terrane::Value::into_vec);
-    let other = other.get(b"a").map_err(told)?.map(terrane::Value::into_vec);
+    let text_of = |error: terrane::Error| error.to_string();
+    let other = db.table("other").map_err(text_of)?;
+    let a = db.get(b"a").map_err(text_of)?.map(terrane::Value::into_vec);
+    let b = db.get(b"b").map_err(text_of)?.map(terrane::Value::into_vec);
+    let other = other.get(b"a").map_err(text_of)?.map(terrane::Value::into_vec);
     let (old, new) = (Some(b"old".to_vec()), Some(history.value()));
     let prepared = db.prepared();
     if a == old && b == old && other == old {
@@ -325,7 +325,7 @@ fn assert_locked(db: &Db) -> std::result::Result<(), String> {
         match attempt() {
             Ok(_) if is_open => {}
             Err(error) if !is_open && error.kind() == Kind::TimedOut => {}
-            other => return Err(format!("a write of {key} beside what is prepared: {other:?}")),
+            other => return Err(format!("a write of {key} beside a prepared transaction: {other:?}")),
         }
     }
     Ok(())

@@ -73,7 +73,7 @@ impl Runner {
         }
     }
 
-    /// Commits what is prepared, or rolls it back.
+    /// Commits the prepared transaction, or rolls it back.
     pub(crate) fn resolve(&self, name: &str) {
         let found = self.waiting.borrow().iter().find(|one| one.name == name).cloned();
         let Some(PreparedTransaction { changes, ending, .. }) = found else { return };
@@ -94,7 +94,7 @@ impl Runner {
                     self.waiting.borrow_mut().retain(|one| one.name != name);
                     self.note_durable(now);
                 }
-                Err(error) => self.met("rollback of what is prepared", &error),
+                Err(error) => self.met("rollback of a prepared transaction", &error),
             }
             return;
         }
@@ -166,7 +166,9 @@ impl Runner {
         match attempted {
             _ if self.disk().has_crashed() => {}
             Err(error) if error.kind() == Kind::TimedOut => {}
-            attempted => self.fail(format!("a commit of what is prepared by another: {attempted:?}")),
+            attempted => {
+                self.fail(format!("a commit of a transaction that another one prepared: {attempted:?}"))
+            }
         }
     }
 

@@ -259,7 +259,7 @@ impl Runner {
 
     /// A cursor that seeks and turns at random, every position compared.
     fn walk(&self, table: &str, view: &View, numbers: &mut Rng, limit: usize) -> Result<(), Miss> {
-        // By what is drawn already, so that histories stay as they are.
+        // Drawn from `limit`, which is drawn already, so that histories stay as they are.
         let mut cursor = Walker::new(view.cursor(), limit % 3 == 1);
         if view.snapshot.is_none() && numbers.one_in(2) {
             cursor.refresh();

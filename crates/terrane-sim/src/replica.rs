@@ -29,7 +29,7 @@ impl Default for Replica {
 }
 
 impl Replica {
-    /// Returns whether that was all: what came in as extents is not told.
+    /// Returns false if rows are missing: the feed does not list the rows of an ingest.
     fn apply(&mut self, change: &Change<'_>, order_of: &dyn Fn(&str) -> Order) -> bool {
         let Some(table) = change.table else { return true };
         let rows = self.rows.entry(table.to_owned()).or_default();
@@ -62,13 +62,14 @@ impl Replica {
         Ok(())
     }
 
-    /// Applies what there is; a difference if everything was told and something is not as in the database.
+    /// Applies the batches that are there; returns a difference if the feed listed every row and one is not
+    /// as in the database.
     fn go_on(&mut self, db: &Db, order_of: &dyn Fn(&str) -> Order) -> Result<Option<String>> {
         let mut changes = db.changes_with(self.next, FeedOptions::new().durable_only(true))?;
         for batch in changes.by_ref() {
             let batch = batch?;
             if batch.first_seq() < self.next {
-                return Ok(Some(format!("batch {} was told twice", batch.first_seq())));
+                return Ok(Some(format!("batch {} came twice", batch.first_seq())));
             }
             let mut is_whole = true;
             batch.changes().for_each(|change| is_whole &= self.apply(&change, order_of));

@@ -31,7 +31,7 @@ impl Runner {
             Crash::Kill if self.has_journal => acked,
             _ => durable,
         };
-        // Behind what is in doubt nothing is committed: the journal is poisoned.
+        // Behind a commit in doubt nothing is committed: the journal is poisoned.
         let extra = life.doubt.as_ref().or(life.inflight.last()).cloned();
         Allowed { floor, durable, acked, extra, events }
     }
@@ -98,7 +98,7 @@ impl Runner {
         self.open(&allowed, None);
     }
 
-    /// Rot under an open database: what is cached is still right, what is read from now on may be refused.
+    /// Rot under an open database: cached blocks are still right, later reads may be refused.
     pub(crate) fn decay(&self, seed: u64) {
         if let Some((path, offset)) = self.disk().device().rot(seed, &|path| path.ends_with(".ext")) {
             self.world.note(crate::trace::hash(path.as_bytes()) ^ offset);
@@ -107,8 +107,8 @@ impl Runner {
         }
     }
 
-    /// Commits that so many flipped bits leave, or are refused for. What is in front of a mark that can be
-    /// read is never cut; each bit may hit the group with the last one.
+    /// Commits that so many flipped bits leave, or are refused for. Groups in front of a mark that can be
+    /// read are never cut; each bit may hit the group with the last one.
     fn rot_floor(&self, bits: u64) -> u64 {
         let life = self.life.borrow();
         let left = life.marks.len().checked_sub(bits as usize);
@@ -152,7 +152,7 @@ impl Runner {
         self.world.end_loops();
     }
 
-    /// A new device over what is there, with the faults that have not struck yet.
+    /// A new device over the present one, with the faults that have not struck yet.
     pub(crate) fn next_life(&self, device: MemDisk) {
         let before = self.disk();
         self.count_faults();

@@ -182,7 +182,7 @@ pub(crate) struct Runner {
     pub(crate) waiting: RefCell<Vec<PreparedTransaction>>,
     /// A transaction is under way, whose locks writers would wait for.
     pub(crate) is_transacting: Cell<bool>,
-    /// The newest backup that was made; 0 if there is none.
+    /// The newest backup that was made; 0 before the first.
     pub(crate) newest_backup: Cell<u64>,
 }
 
@@ -324,7 +324,7 @@ impl Runner {
         self.world.wall().as_millis() as u64
     }
 
-    /// Notes what is wrong; the first stays.
+    /// Notes a fault; the first stays.
     pub(crate) fn fail(&self, message: impl Into<String>) {
         self.failure.borrow_mut().get_or_insert(message.into());
     }

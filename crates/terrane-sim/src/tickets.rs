@@ -23,12 +23,12 @@ use crate::run::Runner;
 /// Edits of a batch, at most.
 const EDITS_MAX: u64 = 5;
 
-/// What the user does with a ticket.
+/// The use of a ticket by its caller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Use {
     /// Keeps it, and looks from time to time whether it is done.
     Keep,
-    /// Keeps it, and has a callback told.
+    /// Keeps it, and adds a callback.
     Call,
     /// Drops it.
     Drop,
@@ -44,20 +44,20 @@ impl fmt::Display for Use {
     }
 }
 
-/// The outcomes that a callback was told: whether there was no error.
-type Told = Arc<Mutex<Vec<bool>>>;
+/// The outcomes that a callback got: true without an error.
+type Outcomes = Arc<Mutex<Vec<bool>>>;
 
 /// A ticket that is not known to be done.
 pub(crate) struct InFlight {
     ticket: Ticket,
     /// The number of commits, its own included.
     moment: u64,
-    told: Option<Told>,
+    outcomes: Option<Outcomes>,
 }
 
-/// A callback that is due, and what it must be told.
+/// A callback that is due, and the outcome that it must get.
 pub(crate) struct Due {
-    told: Told,
+    outcomes: Outcomes,
     is_durable: bool,
 }
 
@@ -93,13 +93,13 @@ impl Runner {
         if how == Use::Drop {
             return self.did("asynchronous write: ticket dropped");
         }
-        let told = (how == Use::Call).then(|| {
-            let told = Told::default();
-            let tells = told.clone();
-            ticket.on_done(move |outcome| tells.lock().push(outcome.is_ok()));
-            told
+        let outcomes = (how == Use::Call).then(|| {
+            let outcomes = Outcomes::default();
+            let added = outcomes.clone();
+            ticket.on_done(move |outcome| added.lock().push(outcome.is_ok()));
+            outcomes
         });
-        self.life.borrow_mut().in_flight.push(InFlight { ticket, moment, told });
+        self.life.borrow_mut().in_flight.push(InFlight { ticket, moment, outcomes });
     }
 
     /// Waits for one of the tickets in flight.
@@ -127,11 +127,11 @@ impl Runner {
         done.into_iter().for_each(|one| self.judge_ticket(one));
     }
 
-    fn judge_ticket(&self, InFlight { ticket, moment, told }: InFlight) {
+    fn judge_ticket(&self, InFlight { ticket, moment, outcomes }: InFlight) {
         let outcome = ticket.wait();
         self.world.note(u64::from(outcome.is_ok()));
         let is_durable = outcome.is_ok();
-        self.life.borrow_mut().due.extend(told.map(|told| Due { told, is_durable }));
+        self.life.borrow_mut().due.extend(outcomes.map(|outcomes| Due { outcomes, is_durable }));
         match outcome {
             Ok(seq) if seq != ticket.seq() => {
                 self.fail(format!("the ticket of commit {} says {seq}", ticket.seq()));
@@ -165,11 +165,11 @@ impl Runner {
         if let Some(seq) = left {
             self.fail(format!("a close left the ticket of commit {seq}"));
         }
-        for Due { told, is_durable } in due {
+        for Due { outcomes, is_durable } in due {
             self.did("asynchronous write: called back");
-            let told = told.lock().clone();
-            if told != [is_durable] {
-                self.fail(format!("a callback was told {told:?} instead of {is_durable}, once"));
+            let outcomes = outcomes.lock().clone();
+            if outcomes != [is_durable] {
+                self.fail(format!("a callback got {outcomes:?} instead of {is_durable}, once"));
             }
         }
     }

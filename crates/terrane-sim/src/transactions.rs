@@ -64,7 +64,7 @@ type Step<T = ()> = Result<T, Over>;
 /// Where a scan has looked, both ends in it.
 type Seen = (String, Bound<Vec<u8>>, Bound<Vec<u8>>);
 
-/// A transaction, and what is known of it.
+/// A transaction, and its state by the model.
 struct RunningTransaction<'r> {
     runner: &'r Runner,
     numbers: Rng,

@@ -191,7 +191,7 @@ impl Random for World {
     }
 }
 
-/// The door to threads: there are none.
+/// The door to threads, which starts none.
 #[derive(Debug)]
 struct Threads(Arc<World>);
 

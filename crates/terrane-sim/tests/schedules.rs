@@ -36,7 +36,7 @@ fn histories() -> u64 {
         .map_or(20, |text| text.parse().expect("a number of histories"))
 }
 
-fn told(failed: &Failed) -> String {
+fn text_of(failed: &Failed) -> String {
     let Failed { history, schedule, strategy, why, begun } = failed;
     format!(
         "history {history} under schedule {schedule} ({strategy}): {why}\n{}\nagain: cargo xtask schedules --replay {history}:{schedule}",
@@ -50,7 +50,7 @@ fn every_answer_is_right_under_chosen_schedules() {
     let _turn = TURN.lock();
     let histories = histories();
     let campaign = Campaign { start: start(), histories, schedules: 40, time: None };
-    let done = run(&campaign, &mut |_| ()).map_err(|(_, failed)| told(&failed)).unwrap();
+    let done = run(&campaign, &mut |_| ()).map_err(|(_, failed)| text_of(&failed)).unwrap();
     assert_eq!((done.histories, done.schedules), (histories, 40 * histories));
     assert!(done.choices > 100 * done.schedules, "threads are chosen at most points: {}", done.choices);
 }
@@ -81,7 +81,7 @@ fn a_planted_bug_is_found() {
 fn a_schedule_takes_the_same_way_again() {
     let _turn = TURN.lock();
     for schedule in [0, 1, 2, 3, 17] {
-        let [one, other] = [(), ()].map(|()| replay(7, schedule).map_err(|failed| told(&failed)).unwrap());
+        let [one, other] = [(), ()].map(|()| replay(7, schedule).map_err(|failed| text_of(&failed)).unwrap());
         assert_eq!(one, other, "schedule {schedule}");
     }
 }

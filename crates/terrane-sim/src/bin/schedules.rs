@@ -57,10 +57,10 @@ fn main() -> ExitCode {
 }
 
 fn explore(campaign: &Campaign) -> ExitCode {
-    let mut told = 0;
+    let mut printed = 0;
     let mut progress = |done: &Done| {
-        if done.histories >= told + 50 {
-            told = done.histories;
+        if done.histories >= printed + 50 {
+            printed = done.histories;
             eprintln!("schedules: {}", line(done));
         }
     };
@@ -74,7 +74,7 @@ fn explore(campaign: &Campaign) -> ExitCode {
         }
         Err((done, failed)) => {
             println!("schedules: {}; 1 failure", line(&done));
-            tell(&failed);
+            print(&failed);
             ExitCode::FAILURE
         }
     }
@@ -87,7 +87,7 @@ fn line(done: &Done) -> String {
     )
 }
 
-fn tell(failed: &Failed) {
+fn print(failed: &Failed) {
     println!(
         "history {} under schedule {} ({}): {}",
         failed.history, failed.schedule, failed.strategy, failed.why
@@ -104,7 +104,7 @@ fn repeat(history: u64, schedule: u64) -> ExitCode {
             Ok(trace) => traces.push(trace),
             // Its threads stay parked: there is no second run beside them.
             Err(failed) => {
-                tell(&failed);
+                print(&failed);
                 return ExitCode::FAILURE;
             }
         }

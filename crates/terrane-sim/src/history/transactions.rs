@@ -241,7 +241,8 @@ impl History {
                 TransactionOptions { lock_timeout: Duration::ZERO, ..TransactionOptions::default() };
             let mut other = self.db().transaction(&options)?;
             other.put(self.db().default_table(), key, b"other")?;
-            let error = other.commit(Durability::Buffered).expect_err("what is prepared has locked it");
+            let error =
+                other.commit(Durability::Buffered).expect_err("the prepared transaction has locked it");
             assert_eq!(error.kind(), Kind::TimedOut, "{}: {error}", self.place());
         }
         if self.numbers.below(3) == 0 {

@@ -251,7 +251,7 @@ impl Caller {
         self.compare_all(place, &table, backward)
     }
 
-    /// What a snapshot shows of a table is the same forward and backward, and has the caller's own rows.
+    /// A snapshot shows the same rows of a table forward and backward, the caller's own among them.
     fn scan_all(&self, at: usize) -> Result<()> {
         let (place, table) = self.table(at)?;
         let snapshot = self.db.snapshot();

@@ -279,9 +279,9 @@ fn compare_table(db: &Db, (place, name): (usize, &str), ended: &[Left], when: &s
     assert!(found == expected, "table {name} {when}: {}", difference(&found, &expected));
 }
 
-/// What the close refused may have been done in part: a row that was found may be the one that it wrote, and
-/// one that it may have deleted may be missing. The batch of an operation is whole or not at all, which
-/// single callers test.
+/// An operation that the close refused may have been done in part: a row that was found may be the one that
+/// it wrote, and one that it may have deleted may be missing. The batch of an operation is whole or not at
+/// all, which single callers test.
 fn allow_refused<'a>(
     left: &Left,
     seen: &'a [(Vec<u8>, Vec<u8>)],

@@ -296,7 +296,7 @@ impl Controller {
     }
 }
 
-/// What each thread that has not ended waits for, and where.
+/// The place where each thread that has not ended waits, and for which event.
 fn describe(state: &State) -> String {
     let of = |member: &Member| {
         let doing = match member.doing {

@@ -3,8 +3,8 @@
 //! device a seed chooses which of them runs next.
 //!
 //! * `controller`: one thread at a time. [`strategy`]: which one. `world`: clock, randomness and threads.
-//! * `history`: what the callers do, drawn from a seed. `caller`, `transactions`, `other_ops`,
-//!   `bulk`: do it and compare every answer.
+//! * `history`: the operations of the callers, drawn from a seed. `caller`, `transactions`, `other_ops`,
+//!   `bulk`: do them and compare every answer.
 //! * [`campaign`]: many histories under many schedules, and the repetition of one. [`arguments`]: those of
 //!   the command for it. [`programs`]: runs small programs, such as those of the tests with known faults.
 //!

@@ -105,17 +105,17 @@ impl Caller {
         if !self.has_journal {
             return Ok(true);
         }
-        match self.told(&key, &numbers) {
-            Ok(told) => assert!(told == written, "the feed told {} values of {}", told.len(), shown(&key)),
+        match self.fed_values(&key, &numbers) {
+            Ok(fed) => assert!(fed == written, "the feed has {} values of {}", fed.len(), shown(&key)),
             Err(error) if error.kind() == Kind::Gone => return Ok(false),
             Err(error) => return Err(error),
         }
         self.compare(place, &table, &key).map(|()| true)
     }
 
-    /// The values of a key that the feed tells, from the first of two numbers up to the second.
-    fn told(&self, key: &[u8], numbers: &[terrane::SeqNo]) -> Result<Vec<Vec<u8>>> {
-        let (mut told, mut last) = (Vec::new(), 0);
+    /// The values of a key in the feed, from the first of two numbers up to the second.
+    fn fed_values(&self, key: &[u8], numbers: &[terrane::SeqNo]) -> Result<Vec<Vec<u8>>> {
+        let (mut fed, mut last) = (Vec::new(), 0);
         for batch in self.db.changes(numbers[0])? {
             let batch = batch?;
             assert!(last < batch.last_seq().0, "the feed went back to {} behind {last}", batch.last_seq().0);
@@ -124,11 +124,11 @@ impl Caller {
                 if let ChangeKind::Put { key: of, value, .. } = change.kind
                     && of == key
                 {
-                    told.push(value.to_vec());
+                    fed.push(value.to_vec());
                 }
             }
             if last >= numbers[1].0 {
-                return Ok(told);
+                return Ok(fed);
             }
         }
         panic!("the feed ends at {last}, before {}, which is committed", numbers[1].0);

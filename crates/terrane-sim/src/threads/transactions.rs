@@ -85,7 +85,7 @@ impl Caller {
         let mut transaction = self.begin(numbers)?;
         self.change(&mut transaction, numbers, rows)?;
         transaction.prepare(&name)?;
-        assert!(self.db.prepared().contains(&name), "{name} is prepared, and not among what is");
+        assert!(self.db.prepared().contains(&name), "{name} is prepared, but not listed");
         // Its changes are not seen yet.
         let (place, table) = self.table(0)?;
         self.compare_all(place, &table, false)?;

@@ -51,7 +51,7 @@ impl RunningTransaction<'_> {
         Ok(())
     }
 
-    /// Both phases, with something in between. What is between them may be the end of the process.
+    /// Both phases, with something in between: perhaps the end of the process.
     fn prepare(mut self, running: Transaction, seed: u64) -> Step {
         let refusal = self.refusal();
         let changes = self.overlay.changes(&self.runner.model.borrow());
@@ -89,8 +89,7 @@ impl RunningTransaction<'_> {
         Ok(())
     }
 
-    /// Without a journal nothing can be prepared: what is read and what becomes of it is the same
-    /// nevertheless.
+    /// Without a journal nothing can be prepared; the reads and the outcome are the same nevertheless.
     fn end_unprepared(mut self, running: Transaction, seed: u64) -> Step {
         if self.refusal().is_some() {
             return self.commit(running);

@@ -4,7 +4,7 @@ use terrane_base::Rng;
 use terrane_sim::threads::strategy::{Kind, Strategy};
 
 #[test]
-fn bounded_preempts_so_often_and_no_more() {
+fn bounded_preempts_exactly_so_often() {
     let mut strategy = Strategy::new(Kind::Bounded { preemptions: 3 }, 1000, Rng::new(7));
     (0..3).for_each(|id| strategy.add_thread(id));
     let (mut passed, mut me, mut preemptions) = (0, 0, 0);

@@ -234,8 +234,8 @@ fn scrubbing_finds_rotten_extents_and_no_others() {
     assert!(found > 3, "most of the bits hit an extent: {found}");
 }
 
-/// `rest` compares what the device holds with what is in use. Each round leaves much that only waits to be
-/// used again.
+/// `rest` compares the bytes that the device holds with those in use. Each round leaves much that only waits
+/// to be used again.
 #[test]
 fn at_rest_unneeded_space_is_freed_on_the_device() {
     for seed in 0..8 {

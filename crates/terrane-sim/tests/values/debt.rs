@@ -21,7 +21,7 @@ const PUTS: u64 = 100;
 /// Background steps after which there is nothing left to do.
 const STEPS_MAX: usize = 10_000;
 
-/// Without a ceiling at first: what is dead stays until all of its value table is.
+/// Without a ceiling at first: dead values stay until all of their value table is dead.
 fn options() -> Options {
     let mut options = Options { memory_bytes: 32 << 20, ..Options::default() };
     for (name, value) in [
@@ -83,7 +83,7 @@ fn dead_values_above_the_ceiling_slow_writers_until_they_are_collected() {
     flush_and_step();
     let stats = table.stats();
     assert!(stats.table_value_space_permille <= 1250, "collected: {stats:?}");
-    assert_eq!((stats.table_backlog_permille, held_back()), (0, 0), "nothing is owed: {stats:?}");
+    assert_eq!((stats.table_backlog_permille, held_back()), (0, 0), "there is no debt: {stats:?}");
     world.begin_operation();
     engine.close().unwrap();
 }

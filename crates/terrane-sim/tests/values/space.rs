@@ -20,7 +20,7 @@ const ROUNDS: u64 = 10;
 const GENERATION_BYTES: u64 = 1 << 20;
 /// The stored bytes of one version of each key, with room for what lies around a value.
 const DATA_BYTES: u64 = KEYS * VALUE_BYTES as u64 * 101 / 100;
-/// What flushes make dead beyond what they and the jobs beside them give back.
+/// Bytes that flushes make dead beyond those that they and the jobs beside them give back.
 const SLACK_BYTES: u64 = 3 * GENERATION_BYTES;
 /// Half of the quarter that the ceiling allows, and the runs that come until a job has merged them.
 const HIDDEN_BYTES_MAX: u64 = DATA_BYTES / 8 + 3 * GENERATION_BYTES;
@@ -41,7 +41,7 @@ fn options() -> Options {
     options
 }
 
-/// What was highest in a run.
+/// The maxima of a run.
 #[derive(Debug, Default)]
 struct Highest {
     /// Bytes of value tables above the ceiling of what entries of runs and levels point to.
