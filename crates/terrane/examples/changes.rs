@@ -20,14 +20,14 @@ fn position(replica: &Db) -> Result<SeqNo> {
 fn apply(changes: &mut Changes, replica: &Db) -> Result<u64> {
     let progress = replica.table_or_create("replica.position")?;
     let mut count = 0;
-    while let Some(told) = changes.next_within(Duration::ZERO)? {
+    while let Some(change_batch) = changes.next_within(Duration::ZERO)? {
         let mut batch = Batch::new();
-        for change in told.changes() {
+        for change in change_batch.changes() {
             // A change of a table that was dropped since has no name any more, and no reader.
             let Some(name) = change.table else { continue };
             batch.add_change(&replica.table_or_create(name)?, &change)?;
         }
-        batch.put(&progress, POSITION, (told.last_seq().0 + 1).to_be_bytes())?;
+        batch.put(&progress, POSITION, (change_batch.last_seq().0 + 1).to_be_bytes())?;
         replica.write(&batch, Durability::Buffered)?;
         count += 1;
     }

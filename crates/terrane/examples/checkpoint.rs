@@ -12,7 +12,8 @@ pub(crate) fn main() -> Result<()> {
         users.put(number.to_be_bytes(), "v1")?;
     }
 
-    // Data files are linked, not copied; what is only in memory is written. Others may write meanwhile.
+    // Data files are linked, not copied; records that are only in memory are written. Others may write
+    // meanwhile.
     let checkpoint = db.checkpoint(&before)?;
     println!("everything up to {} is in {}", checkpoint.last_seq, checkpoint.path.display());
 

@@ -28,6 +28,6 @@ pub(crate) fn main() -> Result<()> {
         db.put(number.to_be_bytes(), &value).err()
     });
     println!("{}", full.expect("64 MiB do not fit into 32"));
-    assert_eq!(db.get("k")?.as_deref(), Some(&b"v"[..]), "what is there can be read");
+    assert_eq!(db.get("k")?.as_deref(), Some(&b"v"[..]), "rows that are there can be read");
     Ok(())
 }

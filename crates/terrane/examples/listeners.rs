@@ -38,7 +38,7 @@ pub(crate) fn main() -> Result<()> {
     let orders = db.table_or_create("orders")?;
     orders.put("1", "apples")?;
     db.flush()?;
-    // A close waits until everything that happened has been told.
+    // A close waits until listeners have got all events.
     db.close()?;
     assert!(watcher.flushed_bytes.load(Ordering::Relaxed) > 0);
     Ok(())

@@ -39,7 +39,7 @@ pub(crate) fn main() -> Result<()> {
     let read = read_counters() - before;
     println!("{} filters asked, {} blocks searched", read.prefix_probes, read.data_blocks_searched);
 
-    // Another extractor for what is written from now on; older filters are not asked any more.
+    // Another extractor for rows that are written from now on; older filters are not asked any more.
     rows.set_option("prefix_extractor", "until::")?;
     assert_eq!(rows.prefix("042:").count(), 20);
     db.close()

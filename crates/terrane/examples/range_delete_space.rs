@@ -60,7 +60,7 @@ fn run(dir: &Path, keys: u64, seconds: u64, options: &Options) -> Result<()> {
         None => println!("half of the space did not come back in {seconds} s"),
     }
     let micros = scan_time.as_secs_f64() * 1e6 / f64::from(scans.max(1));
-    println!("{written} overwrites, a scan over what is deleted took {micros:.1} us");
+    println!("{written} overwrites, a scan over deleted rows took {micros:.1} us");
     let stats = db.stats();
     println!(
         "written by flushes {} MB, by compactions {} MB",

@@ -33,7 +33,8 @@ pub(crate) fn main() -> Result<()> {
     db.close()?;
     damage(&damaged).expect("the files of the database");
 
-    // It opens, and what is not damaged is read as before; a check names file and offset of what is.
+    // It opens, and rows that are not damaged are read as before; a check names file and offset of the
+    // damage.
     let db = Db::open_with(&damaged, &options)?;
     let report = db.check(&mut |_, _| ())?;
     report.findings.iter().for_each(|finding| println!("found: {}", finding.error));

@@ -20,7 +20,7 @@ pub(crate) fn main() -> Result<()> {
     assert!(!sessions.contains("token-3")?);
     assert_eq!(sessions.iter().count(), 2);
 
-    // For what is written from now on. Stored, so it holds after the next opening.
+    // For rows that are written from now on. Stored, so it holds after the next opening.
     sessions.set_option("time_to_live", "12h")?;
     sessions.put("token-4", "barbara")?;
     println!("{} sessions", sessions.iter().count());

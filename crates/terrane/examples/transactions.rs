@@ -75,7 +75,7 @@ fn phantoms(db: &Db) -> Result<()> {
     Ok(())
 }
 
-/// Both databases are ready before either commits; what is ready survives a crash.
+/// Both databases are ready before either commits; a prepared commit survives a crash.
 fn two_phases(one: &Db, two: &Db) -> Result<()> {
     for (db, key) in [(one, b"left"), (two, b"come")] {
         let mut transaction = db.transaction(&TransactionOptions::default())?;

@@ -40,7 +40,7 @@ impl DecodeValue for User {
     }
 }
 
-/// `Vec::split_off` that refuses what is too short.
+/// `Vec::split_off` that refuses a vector that is too short.
 trait SplitOff: Sized {
     fn split_off_checked(&mut self, at: usize) -> Option<Self>;
 }

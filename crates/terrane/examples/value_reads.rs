@@ -72,7 +72,7 @@ fn scans(table: &Table, keys: u64, count: u64, rows: u64) -> Result<u64> {
 }
 
 /// Does `reads` and prints what its reads on this thread asked of the store, in all and for each of `rows`.
-fn told(name: &str, rows: u64, reads: impl FnOnce() -> Result<u64>) -> Result<()> {
+fn timed(name: &str, rows: u64, reads: impl FnOnce() -> Result<u64>) -> Result<()> {
     let before = terrane::read_counters();
     let bytes = reads()?;
     let read = terrane::read_counters() - before;
@@ -104,7 +104,7 @@ pub(crate) fn main() -> Result<()> {
     }
     println!("{count} rows");
     let (reads, short, rows) = (number("GETS", 100), number("SCANS", 10), number("ROWS", 20));
-    told("gets", reads, || gets(&table, keys, reads, &mut value))?;
-    told("scans", short * rows, || scans(&table, keys, short, rows))?;
+    timed("gets", reads, || gets(&table, keys, reads, &mut value))?;
+    timed("scans", short * rows, || scans(&table, keys, short, rows))?;
     db.close()
 }

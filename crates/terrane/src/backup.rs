@@ -168,7 +168,7 @@ impl Backups {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` if there is none; `Io`.
+    /// `NotFound` if the place has no backup; `Io`.
     pub fn newest(&self) -> Result<u64> {
         self.inner.newest()
     }

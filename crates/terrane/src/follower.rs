@@ -117,9 +117,9 @@ impl Db {
 
 impl Db {
     /// Opens the database in directory `path` for reading, as it is now. Takes no lock: a process that writes
-    /// the database may have it open, or open it later. It is the first view of a [`Follower`], and what is
-    /// said there of views holds for it. With [`Options::read_only`] instead, no writer can open the database
-    /// meanwhile, and so every read of it succeeds.
+    /// the database may have it open, or open it later. It is the first view of a [`Follower`], and has the
+    /// properties that are described there. With [`Options::read_only`] instead, no writer can open the
+    /// database meanwhile, and so every read of it succeeds.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().expect("temporary directory");

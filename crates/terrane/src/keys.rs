@@ -13,9 +13,9 @@ use crate::snapshot::{self, Pin};
 use crate::{Cursor, Iter, Table, Value, Values};
 
 impl Table {
-    /// Returns true if its keys can be compared. Not so where the comparator that it was made with is not
-    /// registered and any order was accepted at opening ([`crate::KeyOrders::with_any`]): what is read of its
-    /// rows means nothing then.
+    /// Returns true if its keys can be compared. Returns false if the comparator that the table was made with
+    /// is not registered and any order was accepted at opening ([`crate::KeyOrders::with_any`]): reads of its
+    /// rows have no meaning then.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

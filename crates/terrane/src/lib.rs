@@ -28,15 +28,15 @@
 //! ```
 //!
 //! Keys and values are whatever borrows as bytes (`impl AsRef<[u8]>`): strings, arrays, vectors, slices;
-//! ranges are those of Rust over any of these ([`KeyBounds`]). What is read, a [`Value`] or a [`Row`], owns
-//! its bytes.
+//! ranges are those of Rust over any of these ([`KeyBounds`]). Reads return a [`Value`] or a [`Row`], which
+//! owns its bytes.
 //!
 //! # What survives what
 //!
 //! | write | death of the process | loss of power |
 //! |---|---|---|
 //! | [`Durability::Synced`] | kept | kept |
-//! | [`Durability::Buffered`] (the default of [`Db::put`]) | kept | what is kept is a prefix of the order of commits |
+//! | [`Durability::Buffered`] (the default of [`Db::put`]) | kept | the kept commits are a prefix of the order of commits |
 //! | any, with option `journal=off` | what was flushed is kept | what was flushed is kept |
 //!
 //! A batch is never half present, over any number of tables; only with `journal=off` a process that dies can
@@ -84,7 +84,7 @@
 //! # Tests and readers
 //!
 //! [`Db::open_in_memory`] and [`MemoryDevice`] create databases that use no file; [`Db::open_follower`] reads
-//! what another process writes.
+//! a database that another process writes.
 //!
 //! # Types
 //!

@@ -44,10 +44,10 @@ pub struct MemoryDevice {
 }
 
 impl MemoryDevice {
-    /// An empty device that stores `capacity_bytes` at most: what does not fit is refused as `Full`.
+    /// An empty device that stores `capacity_bytes` at most: writes beyond that are refused as `Full`.
     ///
     /// ```
-    /// let device = terrane::MemoryDevice::new(64 << 20); // takes memory only for what is stored
+    /// let device = terrane::MemoryDevice::new(64 << 20); // takes memory only for stored bytes
     /// assert_eq!(device.used_bytes(), 0);
     /// ```
     #[must_use]

@@ -5,7 +5,7 @@ use terrane_base::Result;
 use crate::Table;
 
 impl Table {
-    /// The last note of [`Table::set_note`]; `None` if there is none.
+    /// The last note of [`Table::set_note`]; `None` for a table without one.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

@@ -90,7 +90,7 @@ impl Db {
     }
 
     /// Problems of the background: damage that it found, tables whose background work has stopped until the
-    /// database is opened again, and work that keeps failing and is retried. Empty if there are none.
+    /// database is opened again, and work that keeps failing and is retried. Empty if all is well.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

@@ -30,7 +30,7 @@ impl Db {
         self.engine().hold_range_compactions();
     }
 
-    /// Ends one hold of [`Db::hold_range_compactions`]; does nothing if there is none.
+    /// Ends one hold of [`Db::hold_range_compactions`]; does nothing without a hold.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

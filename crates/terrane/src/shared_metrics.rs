@@ -11,9 +11,8 @@ use terrane_engine::{SharedMetrics, read_metrics_page};
 ///
 /// A writer shares a page every second ([`metrics_page_ms`](crate::Diagnostics::metrics_page_ms)): all
 /// metrics, the largest tables, running jobs and the oldest readers. Reading a young page takes no lock;
-/// where there is none, or an old one, the lock of the directory is tried for an instant. Rates are the
-/// differences of two pages, divided by the difference of their `open_micros`.
-/// `terrane top` shows it.
+/// without a page, or with an old one, the lock of the directory is tried for an instant. Rates are the
+/// differences of two pages, divided by the difference of their `open_micros`. `terrane top` shows it.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().expect("temporary directory");

@@ -249,8 +249,8 @@ impl Batch {
     /// batch.put(db.default_table(), "k", "v")?;
     /// batch.log_data("written by a test")?;
     /// let seq = db.write(&batch, terrane::Durability::Buffered)?;
-    /// let told = db.changes(seq)?.next().expect("it is visible")?;
-    /// let kinds: Vec<_> = told.changes().map(|change| change.kind).collect();
+    /// let made = db.changes(seq)?.next().expect("it is visible")?;
+    /// let kinds: Vec<_> = made.changes().map(|change| change.kind).collect();
     /// assert_eq!(kinds[1], terrane::ChangeKind::LogData { data: b"written by a test" });
     /// # Ok(())
     /// # }

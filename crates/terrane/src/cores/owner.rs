@@ -24,7 +24,7 @@ use crate::{Cursor, Db, Table, Values};
 const WINDOW: usize = 64;
 /// Gets of one table that are read together.
 const GROUP: usize = 64;
-/// Bytes of writes after which a commit takes no more.
+/// Bytes of writes after which a commit takes no further request.
 const COMMIT_BYTES: usize = 128 << 10;
 
 /// Where a request is.

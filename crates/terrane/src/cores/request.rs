@@ -158,7 +158,7 @@ impl<'a> Rows<'a> {
         self.ends.len() / 2
     }
 
-    /// Returns true if there is none.
+    /// Returns true if there is no row.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

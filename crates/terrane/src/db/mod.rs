@@ -21,7 +21,7 @@ use crate::{Table, TableOptions};
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let path = dir.path().join("data");
-/// let db = terrane::Db::open(&path)?; // creates it, if there is none
+/// let db = terrane::Db::open(&path)?; // creates it, if it does not exist
 /// db.put("k", "v")?;
 /// assert_eq!(db.get("k")?.expect("it was put"), "v");
 /// db.close()?;

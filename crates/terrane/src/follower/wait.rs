@@ -52,7 +52,7 @@ impl Follower {
     /// let view = follower.read_at_least(seq, Duration::from_secs(5))?;
     /// assert_eq!(view.get("k")?.expect("its own write"), "v");
     /// let later = follower.read_at_least(SeqNo(seq.0 + 1), Duration::ZERO);
-    /// assert_eq!(later.expect_err("there is none yet").kind(), Kind::TimedOut);
+    /// assert_eq!(later.expect_err("no such commit yet").kind(), Kind::TimedOut);
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///

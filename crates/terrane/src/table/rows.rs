@@ -63,7 +63,7 @@ impl Table {
         self.delete_bytes(key.as_ref())
     }
 
-    /// The rows of a range, in order, from both ends. See [`KeyBounds`] for what is a range.
+    /// The rows of a range, in order, from both ends. [`KeyBounds`] lists the types of ranges.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -264,17 +264,17 @@ impl Db {
     ///
     /// # Errors
     /// `NotFound` if nothing is prepared under the name; `Corrupt`, `Io`.
-    pub fn prepared_changes(&self, name: &str, tell: &mut dyn FnMut(u32, ChangeKind<'_>)) -> Result<()> {
+    pub fn prepared_changes(&self, name: &str, visit: &mut dyn FnMut(u32, ChangeKind<'_>)) -> Result<()> {
         let batch = self.engine().prepared_batch(name)?;
         let tables = self.tables().into_iter().filter_map(|name| self.table(&name).ok());
         let tables: BTreeMap<TableId, Table> = tables.map(|table| (table.id(), table)).collect();
         for record in batch.records() {
             if let Some(data) = record.log_data() {
-                tell(record.table.0, ChangeKind::LogData { data });
+                visit(record.table.0, ChangeKind::LogData { data });
             }
             let Some(table) = tables.get(&record.table) else { continue };
             let Some(order) = &table.order else {
-                change_of(&record)?.into_iter().for_each(|change| tell(record.table.0, change));
+                change_of(&record)?.into_iter().for_each(|change| visit(record.table.0, change));
                 continue;
             };
             let key = order.decode(record.key)?;
@@ -283,7 +283,7 @@ impl Db {
                 _ => Cow::Borrowed(record.value),
             };
             let decoded = Record { key: &key, value: &end, ..record };
-            change_of(&decoded)?.into_iter().for_each(|change| tell(record.table.0, change));
+            change_of(&decoded)?.into_iter().for_each(|change| visit(record.table.0, change));
         }
         Ok(())
     }

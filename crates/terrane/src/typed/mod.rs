@@ -24,7 +24,7 @@
 //! # }
 //! ```
 //!
-//! # What is a key
+//! # Types of keys
 //!
 //! | type | its order | its bytes at the end of a key | in front of another part |
 //! |---|---|---|---|
@@ -44,7 +44,7 @@
 //! Calls take a key as a reference to it or to what it borrows as (`"roof"` for a `String`), numbers also
 //! themselves, and tuples of these: see [`KeyOf`].
 //!
-//! # What is a value
+//! # Types of values
 //!
 //! Numbers (little-endian), `bool`, `char`, `()`, `[u8; N]`, `String` and `Vec<u8>` (their bytes);
 //! [`Json`] with the feature `json`; and whatever has [`EncodeValue`] and [`DecodeValue`].

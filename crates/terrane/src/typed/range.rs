@@ -4,7 +4,7 @@ use std::ops::{Bound, Range, RangeBounds, RangeFrom, RangeFull, RangeInclusive, 
 
 use super::KeyOf;
 
-/// A range of keys of type `K`: each of Rust's ranges, and pairs of bounds, of what is a [`KeyOf`] it.
+/// A range of keys of type `K`: each of Rust's ranges, and pairs of bounds, of any [`KeyOf`] it.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

@@ -1,7 +1,7 @@
 //! Allocations of a thread. A program of its own beside the `suite`, as the allocator is the process's, and
 //! one test after the other: memory that a test has pinned keeps that of every database of the process from
 //! being freed.
-#![allow(unsafe_code, reason = "counts what is allocated")]
+#![allow(unsafe_code, reason = "counts allocations")]
 #![allow(clippy::unwrap_used, clippy::disallowed_methods, reason = "a failed test may say so by a panic")]
 
 mod short_scans;

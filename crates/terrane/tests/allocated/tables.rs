@@ -1,5 +1,5 @@
-//! Many tables: what an empty one takes, what making one takes, and how writes over all of them go on with
-//! little memory. A batch of range deletes: no more than what is counted of them, but for a part.
+//! Many tables: the memory of an empty one, the memory of making one, and how writes over all of them go on
+//! with little memory. A batch of range deletes: at most its counted bytes, but for a part.
 
 use std::cell::Cell;
 

@@ -220,6 +220,6 @@ fn judge(life: &Life, scene: &Scene, dir: &Path, place: &str) -> Seen {
     match life.errors().is_empty() {
         _ if is_died => Seen::Died,
         true => Seen::Unmoved,
-        false => Seen::Told,
+        false => Seen::Refused,
     }
 }

@@ -7,8 +7,8 @@ use std::fmt::Write as _;
 pub(crate) enum Seen {
     /// The script met no error: the engine went on by itself.
     Unmoved,
-    /// The script was told.
-    Told,
+    /// The script got an error.
+    Refused,
     /// The allocator had no memory, which ends the process.
     Died,
     /// A fault of the engine.
@@ -20,7 +20,7 @@ const PHASES: [&str; 6] = ["open", "write", "flush", "compact", "recover", "clos
 #[derive(Default)]
 struct Cell {
     unmoved: u64,
-    told: u64,
+    refused: u64,
     died: u64,
     bad: u64,
 }
@@ -46,7 +46,7 @@ impl Report {
             let cell = self.cells.entry((call.to_owned(), phase.clone())).or_default();
             match seen {
                 Seen::Unmoved => cell.unmoved += 1,
-                Seen::Told => cell.told += 1,
+                Seen::Refused => cell.refused += 1,
                 Seen::Died => cell.died += 1,
                 Seen::Bad(_) => cell.bad += 1,
             }
@@ -63,8 +63,8 @@ impl Report {
         )
     }
 
-    /// One row per call: in each phase, lives that went on by themselves / were told an error / ended for
-    /// lack of memory / went wrong.
+    /// One row per call: in each phase, lives that went on by themselves / got an error / ended for lack of
+    /// memory / went wrong.
     pub(crate) fn table(&self) -> String {
         let mut text = String::from("| call | errors |");
         PHASES.iter().for_each(|phase| write!(text, " {phase} |").unwrap());
@@ -75,7 +75,8 @@ impl Report {
             for phase in PHASES {
                 match self.cells.get(&(call.clone(), phase.to_owned())) {
                     Some(cell) => {
-                        write!(text, " {}/{}/{}/{} |", cell.unmoved, cell.told, cell.died, cell.bad).unwrap()
+                        write!(text, " {}/{}/{}/{} |", cell.unmoved, cell.refused, cell.died, cell.bad)
+                            .unwrap()
                     }
                     None => text.push_str(" – |"),
                 }

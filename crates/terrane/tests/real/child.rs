@@ -101,8 +101,8 @@ fn maintain(db: &Db, ends: &AtomicBool) {
     }
 }
 
-/// Tells an error; `None` after one.
-fn told<T>(result: Result<T, Error>) -> Option<T> {
+/// Prints the error, if there is one, and returns `None` then.
+fn ok_or_say<T>(result: Result<T, Error>) -> Option<T> {
     result.map_err(|error| say(&format!("error {} {error}", error.kind().as_str()))).ok()
 }
 
@@ -113,8 +113,8 @@ fn script(dir: &std::path::Path) -> ExitCode {
     say("ready");
     let _ = std::io::stdin().lock().read_line(&mut line);
     say(&format!("phase {first}"));
-    let Some(db) = told(Db::open_with(dir, &tiny_options())) else { return end() };
-    if let Some(tables) = told(tables(&db)) {
+    let Some(db) = ok_or_say(Db::open_with(dir, &tiny_options())) else { return end() };
+    if let Some(tables) = ok_or_say(tables(&db)) {
         if dies {
             write_some(&db, &tables, &mut Book::default());
             std::process::abort();
@@ -122,7 +122,7 @@ fn script(dir: &std::path::Path) -> ExitCode {
         work(&db, &tables);
     }
     say("phase close");
-    told(db.close());
+    ok_or_say(db.close());
     end()
 }
 
@@ -136,13 +136,13 @@ fn work(db: &Db, tables: &[Table]) {
     say("phase write");
     write_some(db, tables, &mut book);
     say("phase flush");
-    told(db.flush());
+    ok_or_say(db.flush());
     read_all(tables, &mut book);
     say("phase write");
     write_some(db, tables, &mut book);
     say("phase compact");
     for table in tables {
-        told(db.compact_range(table, ..));
+        ok_or_say(db.compact_range(table, ..));
     }
     read_all(tables, &mut book);
     say("phase write");
@@ -162,7 +162,7 @@ struct Book {
 impl Book {
     /// Reads how far the writer is; that is what it was the first time, and what was acknowledged since.
     fn read_counter(&mut self, table: &Table) -> Option<u64> {
-        let found = told(counter(table, 0))?;
+        let found = ok_or_say(counter(table, 0))?;
         if self.done.is_some_and(|done| done != found) {
             say(&format!("wrong counter {found}, expected {:?}", self.done));
         }
@@ -185,7 +185,7 @@ impl Book {
 
 fn read_all(tables: &[Table], book: &mut Book) {
     for (index, table) in tables.iter().enumerate() {
-        told(table.get(b"counter/0"));
+        ok_or_say(table.get(b"counter/0"));
         let Some(done) = book.read_counter(&tables[0]) else { continue };
         let rows = &book.rows(done)[index];
         let name = TABLES[index];
@@ -201,7 +201,7 @@ fn compare<'r>(
     mut expected: impl Iterator<Item = (&'r Vec<u8>, &'r Vec<u8>)>,
 ) {
     for row in found {
-        let Some((key, value)) = told(row) else { return };
+        let Some((key, value)) = ok_or_say(row) else { return };
         if is_view(&key) {
             continue;
         }
@@ -223,9 +223,9 @@ fn compare<'r>(
 fn write_some(db: &Db, tables: &[Table], book: &mut Book) {
     let Some(done) = book.read_counter(&tables[0]) else { return };
     for op in done + 1..=done + SCRIPT_OPS {
-        let Some(batch) = told(batch(tables, 0, op, &[op - 1])) else { return };
+        let Some(batch) = ok_or_say(batch(tables, 0, op, &[op - 1])) else { return };
         let sync = if op % 8 == 0 { Durability::Synced } else { Durability::Buffered };
-        if told(db.write(&batch, sync)).is_none() {
+        if ok_or_say(db.write(&batch, sync)).is_none() {
             return;
         }
         book.done = Some(op);

@@ -71,7 +71,7 @@ fn room_of(at: &Path) -> (u64, u64) {
     (numbers.next().unwrap(), numbers.next().unwrap())
 }
 
-/// How much room is left beside what is used.
+/// The room that is left beside the used bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Room {
     Tight,
@@ -142,7 +142,7 @@ fn within_a_while(mut attempt: impl FnMut() -> Result<(), Error>) {
             Err(error) => panic!("{error:?}"),
         }
     }
-    panic!("there is space, and still there is none after {TRIES_MAX} tries");
+    panic!("there is space, but a write still fails after {TRIES_MAX} tries");
 }
 
 /// Opens the database; a file system may give freed space back a little later.

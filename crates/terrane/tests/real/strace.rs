@@ -38,7 +38,7 @@ impl Life {
         phases
     }
 
-    /// Errors that the child told, as `KIND MESSAGE`.
+    /// Errors that the child printed, as `KIND MESSAGE`.
     pub(crate) fn errors(&self) -> Vec<&str> {
         self.said.iter().filter_map(|line| line.strip_prefix("error ")).collect()
     }
@@ -126,14 +126,14 @@ fn is_stopped(process: u32) -> bool {
 /// Each thread's name, state and system call, printed to diagnose a hang.
 fn threads(process: u32) -> Vec<String> {
     let tasks = std::fs::read_dir(format!("/proc/{process}/task")).into_iter().flatten().flatten();
-    let told = tasks.map(|task| {
+    let states = tasks.map(|task| {
         let text = |name: &str| std::fs::read_to_string(task.path().join(name)).unwrap_or_default();
         let status = text("status");
         let state = status.lines().find(|line| line.starts_with("State:")).unwrap_or_default();
         let [name, call] = ["comm", "syscall"].map(|file| text(file).trim().to_owned());
         format!("{name} {state} {}", call.split(' ').next().unwrap_or_default())
     });
-    told.collect()
+    states.collect()
 }
 
 /// Lets a child live on `dir` under strace with these options; strace is there before the child does

@@ -168,7 +168,7 @@ fn memory_that_fills_becomes_runs_too_and_range_deletes_wait_with_the_rest() {
     db.flush().unwrap();
     db.wait_until_quiescent().unwrap();
     let tree = shape(&db);
-    // However late the flushes come: a run holds no more than half of the memory.
+    // However late the flushes come: a run holds at most half of the memory.
     assert!(tree.runs.len() >= 3 && tree.levels.is_empty(), "{tree}");
     let most = db.statistics().get("memory_bytes_max").unwrap().number();
     assert!(most <= 16 << 20, "the ceiling holds: {most}");

@@ -197,7 +197,7 @@ fn a_snapshot_keeps_what_it_sees() {
     assert_eq!(table.delete_files_in_range(..).unwrap().entries, 1_000);
     assert_eq!((early.iter(table).count(), table.iter().count()), (0, 0));
     fill(&db, 0..10, 1, b'a');
-    assert_eq!(table.delete_files_in_range(..).unwrap().extents, 0, "what is in memory stays");
+    assert_eq!(table.delete_files_in_range(..).unwrap().extents, 0, "rows in memory stay");
     assert_eq!(table.iter().count(), 10);
 }
 

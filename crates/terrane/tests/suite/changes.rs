@@ -27,7 +27,7 @@ fn options(history_bytes: Option<&str>) -> Options {
     options
 }
 
-fn told(changes: &mut Changes) -> Vec<ChangeBatch> {
+fn batches_of(changes: &mut Changes) -> Vec<ChangeBatch> {
     changes.by_ref().map(Result::unwrap).collect()
 }
 
@@ -74,12 +74,14 @@ fn position(replica: &Db) -> SeqNo {
     SeqNo(stored.map_or(1, |value| u64::from_be_bytes(*value.first_chunk().unwrap())))
 }
 
-fn apply(replica: &Db, told: &ChangeBatch) {
+fn apply(replica: &Db, change_batch: &ChangeBatch) {
     let mut batch = Batch::new();
-    for change in told.changes() {
+    for change in change_batch.changes() {
         batch.add_change(&replica.table(change.table.unwrap()).unwrap(), &change).unwrap();
     }
-    batch.put(&replica.table("position").unwrap(), b"p", (told.last_seq().0 + 1).to_be_bytes()).unwrap();
+    batch
+        .put(&replica.table("position").unwrap(), b"p", (change_batch.last_seq().0 + 1).to_be_bytes())
+        .unwrap();
     replica.write(&batch, Durability::Buffered).unwrap();
 }
 
@@ -107,7 +109,7 @@ fn a_replica_goes_on_where_it_was() {
                 db.write(&batch, Durability::Buffered).unwrap();
                 match random.below(40) {
                     0 => db.flush().unwrap(),
-                    1..=20 => told(&mut changes).iter().for_each(|batch| apply(&copy, batch)),
+                    1..=20 => batches_of(&mut changes).iter().for_each(|batch| apply(&copy, batch)),
                     _ => {}
                 }
             }
@@ -115,7 +117,7 @@ fn a_replica_goes_on_where_it_was() {
         let db = Db::open_with(&source, &options(None)).unwrap();
         let copy = Db::open_with(&replica, &options(None)).unwrap();
         let mut changes = db.changes(position(&copy)).unwrap();
-        told(&mut changes).iter().for_each(|batch| apply(&copy, batch));
+        batches_of(&mut changes).iter().for_each(|batch| apply(&copy, batch));
         for table in ["default", "counters"] {
             assert_eq!(rows(&db, table), rows(&copy, table), "seed {seed}");
         }
@@ -168,7 +170,7 @@ fn flushed_changes_are_gone_without_history() {
     let oldest = gone.oldest().unwrap();
     assert!(gone.message().contains(&format!("oldest is {oldest}")), "{gone}");
     let mut changes = db.changes(oldest).unwrap();
-    let all = told(&mut changes);
+    let all = batches_of(&mut changes);
     assert_eq!(all.first().unwrap().first_seq(), oldest);
     assert_eq!(all.last().unwrap().last_seq(), SeqNo(301));
     assert_eq!(db.changes(SeqNo(oldest.0 - 1)).unwrap_err().oldest(), Some(oldest));
@@ -197,11 +199,11 @@ fn a_prepared_transaction_shows_at_its_commit() {
         transaction.prepare(name).unwrap();
     };
     prepare("one", b"a");
-    assert_eq!(told(&mut changes).len(), 0);
+    assert_eq!(batches_of(&mut changes).len(), 0);
     db.put(b"between", b"v").unwrap();
-    assert_eq!(told(&mut changes).len(), 1);
+    assert_eq!(batches_of(&mut changes).len(), 1);
     let seq = db.commit_prepared("one", Durability::Buffered).unwrap();
-    let committed = told(&mut changes);
+    let committed = batches_of(&mut changes);
     assert_eq!(committed.len(), 1);
     let keys: Vec<_> =
         committed[0].changes().map(|change| (change.table.unwrap().to_owned(), change.kind)).collect();
@@ -210,12 +212,12 @@ fn a_prepared_transaction_shows_at_its_commit() {
     assert_eq!(committed[0].last_seq(), seq);
     prepare("two", b"b");
     db.rollback_prepared("two").unwrap();
-    assert_eq!(told(&mut changes).len(), 0);
+    assert_eq!(batches_of(&mut changes).len(), 0);
     let mut transaction = db.transaction(&TransactionOptions::default()).unwrap();
     transaction.put(db.default_table(), b"c", b"1").unwrap();
-    assert_eq!(told(&mut changes).len(), 0);
+    assert_eq!(batches_of(&mut changes).len(), 0);
     transaction.commit(Durability::Buffered).unwrap();
-    assert_eq!(told(&mut changes).len(), 1);
+    assert_eq!(batches_of(&mut changes).len(), 1);
 }
 
 #[test]
@@ -246,7 +248,7 @@ fn durable_only_readers_get_only_durable_changes() {
     let db = Db::open_with(dir.path(), &options(None)).unwrap();
     let mut all = db.changes(SeqNo(1)).unwrap();
     let mut durable = db.changes_with(SeqNo(1), FeedOptions::new().durable_only(true)).unwrap();
-    let count = |changes: &mut Changes| told(changes).len();
+    let count = |changes: &mut Changes| batches_of(changes).len();
     db.put(b"a", b"1").unwrap();
     assert_eq!((count(&mut all), count(&mut durable)), (1, 0));
     let table = db.default_table();
@@ -265,23 +267,23 @@ fn changes_are_read_beside_a_writer() {
     assert_eq!(Changes::beside(&path, SeqNo(1)).unwrap_err().kind(), Kind::NotFound);
     let db = Db::open_with(&path, &options(Some("4MiB"))).unwrap();
     let mut changes = Changes::beside(&path, SeqNo(1)).unwrap();
-    assert_eq!(told(&mut changes).len(), 0);
+    assert_eq!(batches_of(&mut changes).len(), 0);
     fill(&db, 300);
     db.flush().unwrap();
     fill(&db, 100);
     let users = db.table_or_create("made later").unwrap();
     users.put(b"k", b"v").unwrap();
-    let all = told(&mut changes);
+    let all = batches_of(&mut changes);
     assert_eq!(all.len(), 401);
     assert_eq!(all[400].changes().next().unwrap().table, Some("made later"));
     users.delete(b"k").unwrap();
     assert!(changes.next_within(Duration::from_secs(60)).unwrap().is_some());
     assert!(changes.next_within(Duration::ZERO).unwrap().is_none());
     db.close().unwrap();
-    assert_eq!(told(&mut Changes::beside(&path, SeqNo(200)).unwrap()).len(), 203);
+    assert_eq!(batches_of(&mut Changes::beside(&path, SeqNo(200)).unwrap()).len(), 203);
     let read_only = Options { read_only: true, ..options(None) };
     let db = Db::open_with(&path, &read_only).unwrap();
-    assert_eq!(told(&mut db.changes(SeqNo(1)).unwrap()).len(), 402);
+    assert_eq!(batches_of(&mut db.changes(SeqNo(1)).unwrap()).len(), 402);
 }
 
 #[test]
@@ -299,9 +301,9 @@ fn a_checkpoint_begins_without_history_and_can_follow_its_source() {
     // not come along.
     assert_eq!(second.changes(SeqNo(1)).unwrap_err().kind(), Kind::Gone);
     let next = SeqNo(copy.last_seq.0 + 1);
-    for told in db.changes(next).unwrap() {
+    for change_batch in db.changes(next).unwrap() {
         let mut batch = Batch::new();
-        for change in told.unwrap().changes() {
+        for change in change_batch.unwrap().changes() {
             batch.add_change(&second.table(change.table.unwrap()).unwrap(), &change).unwrap();
         }
         second.write(&batch, Durability::Buffered).unwrap();
@@ -351,7 +353,7 @@ fn readers_of_changes_get_the_keys_of_the_user() {
         table.put(key, b"v").unwrap();
     }
     table.delete_range(b"c", b"a").unwrap();
-    let batches = told(&mut db.changes(SeqNo(1)).unwrap());
+    let batches = batches_of(&mut db.changes(SeqNo(1)).unwrap());
     let kinds: Vec<_> = batches.iter().flat_map(ChangeBatch::changes).map(|change| change.kind).collect();
     assert_eq!(kinds[1], ChangeKind::Put { key: b"b", value: b"v" });
     assert_eq!(kinds[4..], [ChangeKind::DeleteRange { start: b"c", end: b"a" }]);
@@ -375,7 +377,7 @@ fn an_ingest_shows_as_one_change_for_each_table() {
     let table = db.create_table("t", &TableOptions::new()).unwrap();
     db.bulk_load(&table, [(b"k", b"v")]).unwrap();
     table.put(b"l", b"v").unwrap();
-    let batches = told(&mut db.changes(SeqNo(1)).unwrap());
+    let batches = batches_of(&mut db.changes(SeqNo(1)).unwrap());
     let changes: Vec<_> = batches.iter().flat_map(ChangeBatch::changes).collect();
     assert_eq!((changes[0].table, changes[0].kind), (Some("t"), ChangeKind::Ingest));
     assert_eq!(changes[1].kind, ChangeKind::Put { key: b"l", value: b"v" });

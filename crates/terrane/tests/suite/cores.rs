@@ -93,7 +93,7 @@ fn a_session_that_writes_much_holds_up_no_other() {
     let (_dir, db) = open();
     let cores = Cores::builder(&db).cores(1).slots(256).table(db.default_table()).build().unwrap();
     let (mut busy, mut other) = (cores.session().unwrap(), cores.session().unwrap());
-    // A commit takes 31 of these: what is waiting is eight of them.
+    // A commit takes 31 of these; requests for eight commits wait.
     const PUTS_PER_COMMIT: u64 = 31;
     let value = [7; 4100];
     while busy.put(db.default_table(), b"busy", value, Durability::Buffered).is_ok() {}
@@ -291,7 +291,7 @@ fn errors_are_those_of_their_requests() {
     assert_eq!(session.get(table, [0; 70_000]).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.put(table, [0; 70_000], b"", Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
     assert_eq!(session.multi_get(table, &[b"a", b"z"]).unwrap_err().kind(), Kind::Invalid);
-    assert_eq!(session.outstanding(), 0, "what is not submitted has no answer");
+    assert_eq!(session.outstanding(), 0, "a request that is not submitted has no answer");
 
     db.drop_table("dropped").unwrap();
     let good = session.put(table, b"k", b"v", Durability::Buffered).unwrap();

@@ -1,4 +1,4 @@
-//! Experiments and diagnostic options: set by name, told apart from the ordinary options, kept where they
+//! Experiments and diagnostic options: set by name, separate from the ordinary options, kept where they
 //! differ from the default.
 
 use terrane::{Diagnostics, Experiments, Kind, OptionInfo, Options};

@@ -228,7 +228,7 @@ fn a_value_that_is_too_long_changes_nothing_and_is_the_fault_of_the_filter() {
     assert_eq!(table.iter().count(), 10);
 }
 
-/// Gives each compaction a filter of its own, and counts what it was told.
+/// Gives each compaction a filter of its own, and counts its calls.
 #[derive(Debug, Default)]
 struct Factory {
     asked: AtomicU64,

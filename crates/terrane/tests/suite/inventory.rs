@@ -10,7 +10,7 @@ use terrane::{
 
 /// The events, in order.
 #[derive(Default)]
-struct Told {
+struct Recorder {
     events: Mutex<Vec<Event>>,
     /// Asked to wait for listeners, from one.
     db: Mutex<Option<Db>>,
@@ -24,7 +24,7 @@ enum Event {
     Ended(JobEnded),
 }
 
-impl Told {
+impl Recorder {
     fn push(&self, event: Event) {
         self.events.lock().unwrap_or_else(PoisonError::into_inner).push(event);
     }
@@ -42,7 +42,7 @@ impl Told {
     }
 }
 
-impl Listener for Told {
+impl Listener for Recorder {
     fn memtable_frozen(&self, memtable: &MemtableFrozen) {
         self.push(Event::Frozen(memtable.clone()));
         if let Some(db) = self.db.lock().unwrap_or_else(PoisonError::into_inner).take() {
@@ -87,9 +87,9 @@ fn jobs_tell_what_they_did_to_extents() -> Result<()> {
     let mut options = Options::default();
     options.set("adaptive_shape", "off")?;
     let db = Db::open_with(dir.path().join("data"), &options)?;
-    let told = Arc::new(Told::default());
-    *told.db.lock().unwrap_or_else(PoisonError::into_inner) = Some(db.clone());
-    db.add_listener(told.clone())?;
+    let recorder = Arc::new(Recorder::default());
+    *recorder.db.lock().unwrap_or_else(PoisonError::into_inner) = Some(db.clone());
+    db.add_listener(recorder.clone())?;
     for round in 0..4_u32 {
         for row in 0..500_u32 {
             let key = format!("{:05}", row * 7 + round);
@@ -103,9 +103,9 @@ fn jobs_tell_what_they_did_to_extents() -> Result<()> {
     db.compact_range(db.default_table(), ..)?;
     db.wait_until_quiescent()?;
     db.wait_for_listeners()?;
-    assert_eq!(*told.refused.lock().unwrap_or_else(PoisonError::into_inner), Some(Kind::Invalid));
+    assert_eq!(*recorder.refused.lock().unwrap_or_else(PoisonError::into_inner), Some(Kind::Invalid));
 
-    let jobs = told.jobs();
+    let jobs = recorder.jobs();
     let flushed: Vec<_> = jobs.iter().filter_map(|job| job.flushed).collect();
     assert_eq!(flushed.iter().map(|flushed| flushed.entries).sum::<u64>(), 2000);
     assert!(flushed.windows(2).all(|pair| pair[0].seq_max < pair[1].seq_min), "{flushed:?}");
@@ -125,15 +125,19 @@ fn jobs_tell_what_they_did_to_extents() -> Result<()> {
     let is_input = |job: &JobEnded, id: ExtentId| job.inputs.iter().any(|extent| extent.id == id);
     assert!(compactions.iter().all(|job| job.removed.iter().all(|id| is_input(job, *id))), "{compactions:?}");
     let began = |wanted: u64| {
-        told.events().iter().filter(|event| matches!(event, Event::Began(job) if job.id == wanted)).count()
+        recorder
+            .events()
+            .iter()
+            .filter(|event| matches!(event, Event::Began(job) if job.id == wanted))
+            .count()
     };
     assert!(jobs.iter().all(|job| job.id > 0 && began(job.id) == 1), "{jobs:?}");
-    let frozen = told.events().into_iter().filter_map(|event| match event {
+    let frozen = recorder.events().into_iter().filter_map(|event| match event {
         Event::Frozen(memtable) => Some(memtable.entries),
         _ => None,
     });
     assert_eq!(frozen.sum::<u64>(), 2000);
-    *told.db.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    *recorder.db.lock().unwrap_or_else(PoisonError::into_inner) = None;
     db.close()
 }
 

@@ -136,7 +136,7 @@ fn a_journal_that_is_off_loses_nothing_in_an_orderly_close() {
     assert!(open(&dir, 16 * MIB).contains(b"journaled again").unwrap());
 }
 
-/// Writers go on until the close refuses them: what they were told is written must be in the last flush.
+/// Writers go on until the close refuses them: acknowledged rows must be in the last flush.
 #[test]
 fn a_close_without_a_journal_keeps_every_acknowledged_write() {
     let dir = tempfile::tempdir().unwrap();
@@ -170,10 +170,7 @@ fn a_close_without_a_journal_keeps_every_acknowledged_write() {
     for (writer, rows) in acknowledged.into_iter().enumerate() {
         for row in 0..rows {
             let key = [&[writer as u8][..], &row.to_be_bytes()].concat();
-            assert!(
-                db.contains(&key).unwrap(),
-                "writer {writer} was told that row {row} of {rows} is written"
-            );
+            assert!(db.contains(&key).unwrap(), "row {row} of {rows} was acknowledged to writer {writer}");
         }
     }
 }

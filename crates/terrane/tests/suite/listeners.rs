@@ -10,7 +10,7 @@ use terrane::{
 };
 use terrane_base::env::{Clock, SleepClock};
 
-/// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
+/// Not a figure: a condition that fails after as many looks, a millisecond and more apart, never holds.
 const LOOKS_MAX: u32 = 200_000;
 
 /// Looks until it is so; a failure says what did not come.

@@ -34,7 +34,7 @@ fn word(kind: ChangeKind<'_>) -> String {
 }
 
 /// The changes from the first number on: for each batch its first number and its changes.
-fn told(changes: &mut Changes) -> Vec<(u64, String)> {
+fn batches_of(changes: &mut Changes) -> Vec<(u64, String)> {
     let batches = changes.by_ref().map(Result::unwrap);
     let line = |batch: terrane::ChangeBatch| {
         let mut words = Vec::new();
@@ -49,8 +49,8 @@ fn told(changes: &mut Changes) -> Vec<(u64, String)> {
     batches.map(line).collect()
 }
 
-fn all_told(db: &Db) -> Vec<(u64, String)> {
-    told(&mut db.changes(SeqNo(1)).unwrap())
+fn all_batches(db: &Db) -> Vec<(u64, String)> {
+    batches_of(&mut db.changes(SeqNo(1)).unwrap())
 }
 
 /// A batch of puts, and log data where a word begins with #.
@@ -92,13 +92,16 @@ fn log_data_is_read_at_its_place_after_reopening_and_flush() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir);
     load(&db);
-    assert_eq!(all_told(&db), expected());
-    assert_eq!(told(&mut db.changes(SeqNo(3)).unwrap()).len(), 4, "from within a batch: the batch");
+    assert_eq!(all_batches(&db), expected());
+    assert_eq!(batches_of(&mut db.changes(SeqNo(3)).unwrap()).len(), 4, "from within a batch: the batch");
     drop(db);
     let db = open(&dir);
-    assert_eq!((all_told(&db), keys(&db), db.snapshot().seq()), (expected(), "a b c".to_owned(), SeqNo(7)));
+    assert_eq!(
+        (all_batches(&db), keys(&db), db.snapshot().seq()),
+        (expected(), "a b c".to_owned(), SeqNo(7))
+    );
     db.flush().unwrap();
-    assert_eq!((all_told(&db), keys(&db)), (expected(), "a b c".to_owned()));
+    assert_eq!((all_batches(&db), keys(&db)), (expected(), "a b c".to_owned()));
     assert_eq!(write(&db, "#later"), 8);
     assert!(db.check(&mut |_, _| ()).unwrap().findings.is_empty());
     assert_eq!(db.tables(), ["default"]);
@@ -111,7 +114,7 @@ fn followers_skip_log_data_and_readers_of_changes_get_it() {
     let path = dir.path().join("db");
     let follower = Db::open_follower(&path).unwrap();
     load(&db);
-    assert_eq!(told(&mut Changes::beside(&path, SeqNo(1)).unwrap()), expected());
+    assert_eq!(batches_of(&mut Changes::beside(&path, SeqNo(1)).unwrap()), expected());
     follower.catch_up().unwrap();
     let view = follower.view();
     assert_eq!((keys(&view), view.snapshot().seq()), ("a b c".to_owned(), SeqNo(7)));
@@ -135,7 +138,7 @@ fn copies_and_repairs_open_with_the_same_rows() {
         let last = db.snapshot().seq().0;
         assert!(name == "repaired" || last == 7, "{name}: {last}");
         assert_eq!(write(&db, "#x d"), last + 2, "{name}");
-        let changes = told(&mut db.changes(SeqNo(last + 1)).unwrap());
+        let changes = batches_of(&mut db.changes(SeqNo(last + 1)).unwrap());
         assert_eq!(changes, [(last + 1, "#x d".to_owned())], "{name}");
     }
 }
@@ -166,7 +169,7 @@ fn a_batch_belongs_to_no_database_by_it_and_is_bounded_with_it() {
     assert_eq!((data.len(), data.is_empty()), (1, false));
     for db in [&one, &two] {
         db.write(&data, Durability::Buffered).unwrap();
-        assert_eq!(all_told(db), [(1, "#data".to_owned())]);
+        assert_eq!(all_batches(db), [(1, "#data".to_owned())]);
     }
     data.put(two.default_table(), b"k", b"v").unwrap();
     assert_eq!(one.write(&data, Durability::Buffered).unwrap_err().kind(), Kind::Invalid);
@@ -191,7 +194,7 @@ fn log_data_of_a_reader_is_added_to_another_database() {
         batch.unwrap().changes().for_each(|change| copied.add_change(copy.default_table(), &change).unwrap());
         copy.write(&copied, Durability::Buffered).unwrap();
     }
-    assert_eq!(all_told(&copy), expected());
+    assert_eq!(all_batches(&copy), expected());
 }
 
 #[test]
@@ -210,7 +213,7 @@ fn transactions_have_it_and_do_not_meet_in_it() {
         one.rollback_to_savepoint().unwrap();
         two.log_data(b"two").unwrap();
         one.prepare("prepared").unwrap();
-        assert!(all_told(&db).is_empty(), "readers get nothing of a prepared transaction");
+        assert!(all_batches(&db).is_empty(), "readers get nothing of a prepared transaction");
         assert_eq!(write(&db, "#plain"), 2);
         two.commit(Durability::Buffered).unwrap();
         let mut prepared = Vec::new();
@@ -220,7 +223,7 @@ fn transactions_have_it_and_do_not_meet_in_it() {
         let db = open(&dir);
         db.commit_prepared_with("prepared", &batch(&db, "#more b"), Durability::Buffered).unwrap();
         let lines = [(2, "#plain"), (3, "#two"), (4, "a #one #more b")];
-        assert_eq!(all_told(&db), lines.map(|(seq, words)| (seq, words.to_owned())));
+        assert_eq!(all_batches(&db), lines.map(|(seq, words)| (seq, words.to_owned())));
         let small = TransactionOptions { keys_max: 1, ..options };
         let mut full = db.transaction(&small).unwrap();
         full.log_data(b"x").unwrap();
@@ -242,7 +245,7 @@ fn a_repair_brings_that_of_prepared_transactions_over() {
     let db = Db::open_with(&target, &options()).unwrap();
     assert_eq!(db.tables(), ["default"]);
     db.commit_prepared("one", Durability::Buffered).unwrap();
-    assert_eq!(all_told(&db).pop().unwrap().1, "a #data");
+    assert_eq!(all_batches(&db).pop().unwrap().1, "a #data");
 }
 
 #[test]
@@ -269,7 +272,7 @@ fn batches_with_an_index_and_sessions_of_cores_have_it() {
         answer.unwrap();
     });
     let lines = [(1, "#kept a"), (3, "#x"), (4, "#y b")];
-    assert_eq!(all_told(&db), lines.map(|(seq, words)| (seq, words.to_owned())));
+    assert_eq!(all_batches(&db), lines.map(|(seq, words)| (seq, words.to_owned())));
 }
 
 /// A filter that takes the batch of `a` out, puts another into the place of that of `b`, and stops at that of
@@ -316,7 +319,7 @@ fn a_filter_of_replay_sees_it_with_its_batch() {
     assert_eq!(*filter.0.lock().unwrap(), ["a #gone", "#old b #old", "c #kept", "d #behind"]);
     let lines = [(3, "#alone"), (4, "new #new"), (7, "c #kept"), (11, "#stays")];
     let lines = lines.map(|(seq, words)| (seq, words.to_owned()));
-    assert_eq!((all_told(&db), keys(&db)), (lines.to_vec(), "c new".to_owned()));
+    assert_eq!((all_batches(&db), keys(&db)), (lines.to_vec(), "c new".to_owned()));
     drop(db);
-    assert_eq!(all_told(&open(&dir)), lines);
+    assert_eq!(all_batches(&open(&dir)), lines);
 }

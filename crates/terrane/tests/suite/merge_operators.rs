@@ -160,9 +160,9 @@ impl MergeOperator for Fragile {
     }
 
     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
-        assert!(!self.panics.load(Ordering::Relaxed), "the operator was told to panic");
+        assert!(!self.panics.load(Ordering::Relaxed), "the operator panics on purpose");
         if self.fails.load(Ordering::Relaxed) {
-            return Err(terrane::Error::invalid("told to fail"));
+            return Err(terrane::Error::invalid("fails on purpose"));
         }
         out.extend_from_slice(base.unwrap_or(b"-"));
         operands.iter().for_each(|operand| out.extend_from_slice(operand));

@@ -274,9 +274,9 @@ fn a_flipped_byte_in_a_pool_loses_its_group() {
     }
 }
 
-/// A pool that is shorter than it was: what is in front of its end comes over.
+/// A pool that is shorter than it was: the records in front of its end come over.
 #[test]
-fn a_repair_reads_what_is_left_of_a_short_pool() {
+fn a_repair_reads_the_rest_of_a_short_pool() {
     const COUNT: u32 = 2000;
     let dir = tempfile::tempdir().unwrap();
     let (dead, pool) = left_in_pool(dir.path(), COUNT);

@@ -19,11 +19,11 @@ type Rows = Vec<(Vec<u8>, Vec<u8>)>;
 /// A prefix of a byte more than the first byte says, for keys that are so long: an extractor that no name can
 /// say.
 #[derive(Debug)]
-struct Told;
+struct ByFirstByte;
 
-impl PrefixExtractor for Told {
+impl PrefixExtractor for ByFirstByte {
     fn name(&self) -> &str {
-        "test.told"
+        "test.first_byte"
     }
 
     fn prefix_len(&self, key: &[u8]) -> Option<usize> {
@@ -49,7 +49,7 @@ impl PrefixExtractor for Failing {
 
 fn functions() -> Functions {
     let extractors = PrefixExtractors::new();
-    extractors.with(Arc::new(Told)).unwrap().with(Arc::new(Failing)).unwrap().into()
+    extractors.with(Arc::new(ByFirstByte)).unwrap().with(Arc::new(Failing)).unwrap().into()
 }
 
 fn options() -> Options {
@@ -65,7 +65,7 @@ fn open(dir: &Path) -> Db {
 }
 
 const EXTRACTORS: [&str; 8] =
-    ["none", "fixed:1", "fixed:2", "capped:2", "until:a", "until:ab", "test.told", "test.failing"];
+    ["none", "fixed:1", "fixed:2", "capped:2", "until:a", "until:ab", "test.first_byte", "test.failing"];
 
 #[derive(Clone, Debug)]
 enum Op {
@@ -300,17 +300,19 @@ fn unknown_extractors_are_refused() {
     let table = db.create_table("t", &TableOptions::new()).unwrap();
     let error = table.set_option("prefix_extractor", "test.unknown").unwrap_err();
     assert!(error.kind() == Kind::Invalid && error.to_string().contains("test.unknown"), "{error}");
-    table.set_option("prefix_extractor", "test.told").unwrap();
+    table.set_option("prefix_extractor", "test.first_byte").unwrap();
     drop(table);
     db.close().unwrap();
     // A table whose prefix extractor is not registered is not opened.
     let error = Db::open_with(&path, &options()).err().unwrap();
     assert!(error.kind() == Kind::Invalid, "{error}");
-    assert!(error.to_string().contains("test.told") && error.to_string().contains("\"t\""), "{error}");
+    assert!(error.to_string().contains("test.first_byte") && error.to_string().contains("\"t\""), "{error}");
     open(&path).close().unwrap();
     let mut wrong = options();
     wrong.set("prefix_extractor", "test.unknown").unwrap();
     let error = Db::open_with_functions(&path, &wrong, functions()).err().unwrap();
     assert!(error.kind() == Kind::Invalid && error.to_string().contains("test.unknown"), "{error}");
-    assert!(PrefixExtractors::new().with(Arc::new(Told)).unwrap().with(Arc::new(Told)).is_err());
+    assert!(
+        PrefixExtractors::new().with(Arc::new(ByFirstByte)).unwrap().with(Arc::new(ByFirstByte)).is_err()
+    );
 }

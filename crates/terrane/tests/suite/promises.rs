@@ -23,7 +23,7 @@ fn a_scan_passes_no_more_deleted_keys_than_the_option_says() {
         || db.statistics().table("default").unwrap().get("table_versions_skipped_max").unwrap().number();
     // Nothing is flushed by itself.
     db.pause_background();
-    // A queue: what is taken from its front is deleted key by key.
+    // A queue: rows taken from its front are deleted key by key.
     (0..5000u32).for_each(|key| db.put(key.to_be_bytes(), b"job").unwrap());
     (0..1000u32).for_each(|key| db.delete(key.to_be_bytes()).unwrap());
     for place in ["memory", "levels"] {
@@ -102,7 +102,7 @@ fn at_rest_what_newer_versions_hide_takes_little_space() {
     let above: u64 = at_rest - sizes.last().unwrap();
     db.compact_range(db.default_table(), ..).unwrap();
     let live: u64 = db.shape().tables[0].levels.iter().map(|level| level.bytes).sum();
-    // Each level has a key once, so what is hidden is no more than what lies above the last level.
+    // Each level has a key once, so hidden entries are at most as many as those above the last level.
     assert!(at_rest <= live + above + live / 50, "{sizes:?} of {live}");
 }
 
@@ -139,7 +139,7 @@ fn a_table_takes_no_more_space_than_the_option_says() {
     });
     let (without, stored) = space();
     assert!(is_over && without > 1100, "levels are as full as they may be: {without}");
-    // While it is open: what is there is too much at once.
+    // While it is open: the present size exceeds the new limit at once.
     table.set_option("space_amplification_max_percent", "110").unwrap();
     db.wait_until_quiescent().unwrap();
     let (with, less) = space();

@@ -96,7 +96,7 @@ impl World {
     }
 }
 
-/// Not a figure: what is not so after as many looks, a millisecond and more apart, never will be.
+/// Not a figure: a condition that fails after as many looks, a millisecond and more apart, never holds.
 const LOOKS_MAX: u32 = 200_000;
 
 /// Looks until it is so; a failure says what did not come.
@@ -300,7 +300,7 @@ fn many_short_readers_of_many_threads_come_and_go() {
     });
     assert!(world.db.live_readers().is_empty());
     assert_eq!(world.db.stats().readers_live, 0);
-    // Nothing is pinned: what is hidden goes.
+    // Nothing is pinned, so hidden versions are dropped.
     world.move_to_levels();
     assert_eq!(world.db.shape().tables[0].levels.iter().map(|level| level.entries).sum::<u64>(), 1000);
 }

@@ -1,5 +1,5 @@
-//! Handles that are kept over a close, while a later opening of the same directory writes: what they read is
-//! what they saw, or an error; never what the later opening has put in its place.
+//! Handles that are kept over a close, while a later opening of the same directory writes: they read what
+//! they saw, or an error; never the bytes that the later opening has put in their place.
 #![allow(clippy::unwrap_used, reason = "a test")]
 
 use std::path::Path;

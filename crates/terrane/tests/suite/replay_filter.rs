@@ -118,7 +118,7 @@ fn the_filter_gets_every_batch_once_in_the_order_of_commits() {
     let shown: Vec<_> = (1..=5).map(|number| format!("default/k{number} other/o{number}")).collect();
     assert_eq!(filter.shown(), shown);
     let tables = filter.tables.lock().unwrap().clone();
-    assert_eq!(tables.len(), 1, "told once");
+    assert_eq!(tables.len(), 1, "called once");
     let names: Vec<_> = tables[0].iter().map(|table| (table.name.as_str(), table.from.0)).collect();
     assert_eq!(names, [("default", 1), ("other", 1)]);
     assert_eq!(both(&db).0, "k1=1 k2=2 k3=3 k4=4 k5=5");
@@ -152,7 +152,7 @@ fn an_ignored_batch_is_gone_from_all_tables_for_good() {
     assert_eq!(db.snapshot().seq().0, 11);
     let changes: Vec<_> =
         db.changes(terrane::SeqNo(1)).unwrap().map(|batch| batch.unwrap().first_seq().0).collect();
-    assert_eq!(changes, [1, 5, 9, 11], "readers of changes are not told of fillers");
+    assert_eq!(changes, [1, 5, 9, 11], "readers of changes get no fillers");
     db.delete(b"new").unwrap();
     drop(db);
     assert_eq!(reopened(&path), expected, "without a filter");

@@ -112,7 +112,8 @@ fn a_database_with_value_tables_answers_as_one_without() {
     assert_alike(&separated, &inline, 600);
     separated.close().unwrap();
     inline.close().unwrap();
-    // Without the option what is separated stays so until it is rewritten; with it what is not goes.
+    // Without the option separated values stay so until they are rewritten; with it inline ones go to value
+    // tables.
     (separated, inline) = (open(&paths[0], false), open(&paths[1], true));
     assert_alike(&separated, &inline, 600);
     write_round(&separated, 40, 600);

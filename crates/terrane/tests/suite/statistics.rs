@@ -20,10 +20,10 @@ fn the_statistics_have_every_metric_once() {
     let db = Db::open(dir.path().join("data")).unwrap();
     let statistics = db.statistics();
     let listed = |scope| metrics().filter(move |metric| metric.scope == scope).map(|metric| metric.name);
-    let told =
+    let names =
         |samples: &[terrane::Sample]| samples.iter().map(|sample| sample.metric.name).collect::<Vec<_>>();
-    assert_eq!(told(&statistics.samples), listed(MetricScope::Database).collect::<Vec<_>>());
-    assert_eq!(told(&statistics.tables[0].samples), listed(MetricScope::Table).collect::<Vec<_>>());
+    assert_eq!(names(&statistics.samples), listed(MetricScope::Database).collect::<Vec<_>>());
+    assert_eq!(names(&statistics.tables[0].samples), listed(MetricScope::Table).collect::<Vec<_>>());
     let of_stats: Vec<_> = db.stats().rows().into_iter().map(|(name, ..)| name).collect();
     let numbers = metrics().filter(|metric| metric.kind != MetricKind::Histogram);
     let numbers = numbers.filter(|metric| metric.scope == MetricScope::Database).map(|metric| metric.name);

@@ -67,7 +67,7 @@ fn levels_follow_their_limits_at_once() {
     db.wait_until_quiescent().unwrap();
     let level_1 = || db.shape().tables.iter().find(|shape| shape.name == "rows").unwrap().levels[0].bytes;
     assert!(level_1() > u64::from(ROWS) * 1000);
-    // There are no more writes: what is due now is due because of the options alone.
+    // There are no further writes: jobs that are due now are due because of the options alone.
     table.set_option("level_fanout", "2").unwrap();
     table.set_option("level_base_bytes", "256KiB").unwrap();
     db.wait_until_quiescent().unwrap();

@@ -162,7 +162,8 @@ fn expired_values_are_gone_for_every_read() {
             "bottom" => db.compact_range(table, ..).unwrap(),
             _ => {}
         }
-        // A merge by itself, while the clock is ahead, would drop what is seen again when that is set back.
+        // A merge by itself, while the clock is ahead, would drop rows that are seen again when it is set
+        // back.
         db.pause_background();
         let snapshot = db.snapshot();
         assert_eq!(table.get(b"c").unwrap().as_deref(), Some(&b"two seconds"[..]));
@@ -183,7 +184,7 @@ fn expired_values_are_gone_for_every_read() {
             assert_eq!(at_snapshot, expected);
             world.hand.move_on(step);
         }
-        // A clock that is set back brings back what is still there.
+        // A clock that is set back brings back rows that are still stored.
         world.hand.wall_millis.store(1_800_000_000_000, Ordering::Relaxed);
         assert_eq!(seen(table, &KEYS), [true; 4]);
         world.hand.move_on(5000);
@@ -218,7 +219,7 @@ fn an_expired_value_reveals_no_older_one() {
     db.flush_to_run(table).unwrap();
     assert_eq!(seen(table, &KEYS), expected);
     db.compact_level(table, 0).unwrap();
-    assert_eq!(seen(table, &KEYS), expected, "level 1 hides what is in level 2");
+    assert_eq!(seen(table, &KEYS), expected, "level 1 hides level 2");
     db.compact_level(table, 1).unwrap();
     assert_eq!(seen(table, &KEYS), expected);
     assert_eq!(entries(&db), 3);

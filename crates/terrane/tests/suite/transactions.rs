@@ -262,7 +262,7 @@ fn a_part_of_a_range_is_checked_as_far_as_it_was_seen() {
     for key in [b"b", b"d", b"f", b"h"] {
         db.put(key, b"v").unwrap();
     }
-    // Two rows from the front, one from the back: what is between `d` and `h` was not seen.
+    // Two rows from the front, one from the back: rows between `d` and `h` were not seen.
     for (key, conflicts) in
         [("a", true), ("c", true), ("d", true), ("e", false), ("g", false), ("h", true), ("z", true)]
     {

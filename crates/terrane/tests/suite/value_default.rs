@@ -66,7 +66,7 @@ fn values_of_16_kib_are_separated_unless_the_table_or_the_database_says_otherwis
 }
 
 #[test]
-fn a_table_of_an_earlier_version_separates_what_is_written_from_now_on() {
+fn a_table_of_an_earlier_version_separates_new_values() {
     let scratch = tempfile::tempdir().unwrap();
     let dir = scratch.path().join("db");
     let store = golden::stores().into_iter().rfind(|store| store.ends_with("v7/plain")).unwrap();

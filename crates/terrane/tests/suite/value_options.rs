@@ -61,7 +61,7 @@ fn each_table_has_a_limit_of_its_own_that_changes_while_it_is_open() {
         write(&db, table, 0);
     }
     assert!(value_tables(&db, &separated) > 0 && value_tables(&db, &inline) == 0);
-    // Both change: what is written from now on follows.
+    // Both change: rows that are written from now on follow.
     inline.set_option("value_separation_bytes", "200").unwrap();
     separated.set_option("value_separation_bytes", "0").unwrap();
     for table in [&separated, &inline] {
@@ -73,7 +73,7 @@ fn each_table_has_a_limit_of_its_own_that_changes_while_it_is_open() {
     assert!(value_tables(&db, &inline) > 0);
     drop((separated, inline));
     db.close().unwrap();
-    // What is stored with a table goes before what the database is opened with.
+    // An option that is stored with a table goes before that of the opening.
     let db = Db::open_with(&path, &Options { value_separation_bytes: 100, ..small() }).unwrap();
     let (separated, inline) = (db.table("separated").unwrap(), db.table("inline").unwrap());
     for table in [&separated, &inline, db.default_table()] {

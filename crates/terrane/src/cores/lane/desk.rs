@@ -163,7 +163,7 @@ impl<S: Serve> Desk<S> {
         }
         let waiting: usize = work.lanes.iter_mut().map(Server::look).sum();
         if waiting == 0 {
-            // In this order: what is gone publishes nothing behind the look.
+            // In this order: a lane that is gone publishes nothing behind the look.
             work.lanes.retain_mut(|lane| !lane.is_gone() || lane.look() > 0);
             return false;
         }

@@ -272,7 +272,7 @@ impl<T> Server<T> {
     /// If fewer wait.
     #[inline]
     pub(crate) fn advance(&mut self, count: usize) {
-        assert!(count <= self.waiting(), "what is answered was waiting");
+        assert!(count <= self.waiting(), "an answered request was waiting");
         if count == 0 {
             return;
         }

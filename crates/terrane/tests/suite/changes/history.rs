@@ -9,7 +9,7 @@ use std::time::Duration;
 use terrane::{Db, Env, JournalMode, Kind, Options, SeqNo};
 use terrane_base::env::Clock;
 
-use crate::changes::{fill, options, told};
+use crate::changes::{batches_of, fill, options};
 
 #[test]
 fn history_is_bounded_and_survives_reopening() {
@@ -32,7 +32,7 @@ fn history_is_bounded_and_survives_reopening() {
         let oldest = db.changes(SeqNo(1)).unwrap_err().oldest().unwrap();
         assert!(before <= oldest && oldest < SeqNo(3000), "{before} {oldest}");
         assert!(db.stats().history_bytes <= 512 << 10 && db.stats().history_segments >= 6);
-        let all = told(&mut db.changes(oldest).unwrap());
+        let all = batches_of(&mut db.changes(oldest).unwrap());
         assert_eq!(all.last().unwrap().last_seq(), SeqNo(3000));
         assert_eq!(all.len() as u64, 3001 - oldest.0);
         db.stats().segment_bytes_recovered
@@ -90,7 +90,7 @@ fn history_that_is_too_old_goes() {
         }
         Env::real().clock.sleep(Duration::from_millis(1));
     }
-    assert_eq!(db.stats().history_segments, 0, "what is too old is never given up");
+    assert_eq!(db.stats().history_segments, 0, "segments that are too old are never given up");
     assert_eq!(db.changes(SeqNo(1)).unwrap_err().kind(), Kind::Gone);
 }
 
@@ -113,7 +113,7 @@ fn options_that_keep_nothing_are_refused() {
     }
 }
 
-/// Segments come and go while history grows: the files of history are none of those that are used again.
+/// Segments come and go while history grows: no file of history is used again.
 #[test]
 fn files_of_history_are_not_reused() {
     let dir = tempfile::tempdir().unwrap();
@@ -122,7 +122,7 @@ fn files_of_history_are_not_reused() {
         fill(&db, 300);
         db.flush().unwrap();
         db.wait_until_quiescent().unwrap();
-        let all = told(&mut db.changes(SeqNo(1)).unwrap());
+        let all = batches_of(&mut db.changes(SeqNo(1)).unwrap());
         assert_eq!(all.len(), 300 * (round + 1), "from the first commit on");
     }
     assert!(db.stats().history_segments > 20, "{}", db.shape());
@@ -152,7 +152,7 @@ fn a_journal_that_was_off_ends_history() {
     db.put(b"seen", b"v").unwrap();
     let gone = db.changes(SeqNo(1)).unwrap_err();
     assert_eq!((gone.kind(), gone.oldest()), (Kind::Gone, Some(SeqNo(302))));
-    assert_eq!(told(&mut db.changes(SeqNo(302)).unwrap()).len(), 1);
+    assert_eq!(batches_of(&mut db.changes(SeqNo(302)).unwrap()).len(), 1);
 }
 
 fn segments(dir: &Path) -> Vec<PathBuf> {

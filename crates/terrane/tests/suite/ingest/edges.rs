@@ -31,7 +31,7 @@ fn files_that_do_not_fit_are_refused_by_name() {
     assert_eq!(empty.finish().unwrap_err().kind(), Kind::Invalid);
     assert!(
         ExtentFileWriter::create(&one, &options("two-layer")).is_err(),
-        "what is there is not written over"
+        "an existing file is not written over"
     );
     let mut counted = options("two-layer");
     counted.set("merge_operator", "counter").unwrap();

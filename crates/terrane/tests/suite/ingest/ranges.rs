@@ -55,7 +55,7 @@ fn stored_ranges(db: &Db, name: &str) -> u64 {
     table.runs.iter().chain(&table.levels).map(|level| level.range_deletes).sum()
 }
 
-/// How deep what is older lies when a file comes in.
+/// Brings older versions to this depth, before a file comes in.
 pub(super) fn sink(db: &Db, table: &Table, depth: u8) {
     match depth {
         0 => {}

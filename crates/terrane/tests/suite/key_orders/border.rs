@@ -112,7 +112,7 @@ fn a_failing_order_is_an_error_of_its_operation() {
 }
 
 #[test]
-fn prefixes_are_extracted_from_what_is_kept() {
+fn prefixes_are_extracted_from_stored_keys() {
     let dir = tempfile::tempdir().unwrap();
     let db = open(&dir.path().join("data"));
     let table = db.create_table("t", &own("reverse").set("prefix_extractor", "fixed:2").unwrap()).unwrap();

@@ -269,7 +269,7 @@ impl Comparator for FailingComparator {
     }
 }
 
-/// Appends operands to the value, or to the key where there is none.
+/// Appends operands to the value, or to the key if there is no value.
 #[derive(Debug)]
 struct WithKey;
 

@@ -161,10 +161,10 @@ fn prepared_changes_are_listed() {
     one.prepare("p", &batch).unwrap();
     let refused = one.prepare("p", &batch).unwrap_err();
     assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
-    let mut told = Vec::new();
+    let mut seen = Vec::new();
     db.prepared_changes("p", &mut |table, change| match change {
-        ChangeKind::Put { key, value } => told.push((table, key.to_vec(), Some(value.to_vec()))),
-        ChangeKind::Delete { key } => told.push((table, key.to_vec(), None)),
+        ChangeKind::Put { key, value } => seen.push((table, key.to_vec(), Some(value.to_vec()))),
+        ChangeKind::Delete { key } => seen.push((table, key.to_vec(), None)),
         other => panic!("{other:?} was not prepared"),
     })
     .unwrap();
@@ -174,7 +174,7 @@ fn prepared_changes_are_listed() {
         (ordered.number(), b"o".to_vec(), Some(b"w".to_vec())),
         (id, b"d".to_vec(), None),
     ];
-    assert_eq!(told, wanted);
+    assert_eq!(seen, wanted);
     let missing = db.prepared_changes("q", &mut |_, _| ()).unwrap_err();
     assert_eq!(missing.kind(), Kind::NotFound);
     db.commit_prepared("p", Durability::Buffered).unwrap();

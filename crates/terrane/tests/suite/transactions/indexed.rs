@@ -29,7 +29,7 @@ fn taken(mut rows: impl DoubleEndedIterator<Item = terrane::Result<Row>>, rng: &
     front
 }
 
-/// One change of any kind, in the batch and in the model; the table appends what is merged.
+/// One change of any kind, in the batch and in the model; the table's operator appends operands.
 fn change(batch: &mut IndexedBatch, model: &mut Rows, table: &Table, rng: &mut Rng, key: Vec<u8>, step: u8) {
     match rng.below(11) {
         0..4 => {

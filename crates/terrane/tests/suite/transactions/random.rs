@@ -78,7 +78,7 @@ fn body(
     Ok(())
 }
 
-/// Says what is wrong with the history, if something is.
+/// Returns the fault of the history, if it has one.
 fn run(mode: Concurrency, level: Isolation) -> Option<String> {
     let (_dir, db) = open_appending();
     let (ids, seed) = (AtomicU32::new(1), number("TERRANE_TRANSACTIONS_SEED", 1));
@@ -141,6 +141,6 @@ fn histories_of_snapshots_have_no_skewed_reads() {
 }
 
 #[test]
-fn histories_that_read_what_is_committed_have_no_dirty_reads() {
+fn histories_that_read_committed_rows_have_no_dirty_reads() {
     run_both(Isolation::ReadCommitted);
 }

@@ -13,7 +13,7 @@ pub fn open() -> (tempfile::TempDir, Db) {
     (dir, db)
 }
 
-/// A database whose default table appends what is merged.
+/// A database whose default table appends operands.
 pub fn open_appending() -> (tempfile::TempDir, Db) {
     let dir = tempfile::tempdir().unwrap();
     let db = reopen_appending(&dir);
