@@ -30,7 +30,7 @@ const REPEAT: u32 = 10;
 /// A program has so many times as long as in `cargo xtask test`: its share of a processor is smaller.
 const LIMIT_FACTOR: u32 = 6;
 
-/// What is asked for.
+/// The requested run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Request {
     /// How often all programs run.

@@ -10,7 +10,7 @@ const GOLDEN: &str = "tests/golden";
 /// Makes the golden stores `version`, such as `v2`.
 ///
 /// # Errors
-/// Says that the name is none, that they exist, or that the tool failed.
+/// Says that the name is not a version, that the stores exist, or that the tool failed.
 pub fn run(root: &Path, version: &str) -> Result<(), String> {
     let number = version.strip_prefix('v').and_then(|number| number.parse::<u32>().ok());
     if number.is_none_or(|number| number == 0) {

@@ -10,7 +10,7 @@
 //! ```
 //!
 //! With `--soname VERSION` also `lib/librocksdb.so.VERSION`, a link: a program that was linked with that
-//! release of RocksDB looks for it. The loader compares no more than the name of the file.
+//! release of RocksDB looks for it. The loader compares only the name of the file.
 
 use std::ffi::OsString;
 use std::fs;
@@ -33,7 +33,7 @@ pub enum Library<'a> {
     Features(&'a str),
 }
 
-/// What is installed, and how.
+/// The files to install, and how.
 #[derive(Clone, Debug)]
 pub struct Request<'a> {
     /// Where to.
@@ -51,7 +51,7 @@ impl<'a> Request<'a> {
         Request { prefix, library, sonames: Vec::new() }
     }
 
-    /// What the words behind the command say; none if they are not its arguments.
+    /// Reads the words behind the command; `None` if they are not its arguments.
     #[must_use]
     pub fn of(words: &[&'a str]) -> Option<Request<'a>> {
         let (prefix, mut rest) = words.split_first()?;

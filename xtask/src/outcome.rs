@@ -87,7 +87,7 @@ pub fn counts(output: &str) -> Counts {
     sum
 }
 
-/// What a test says of itself that it did not do, and why: `not run: there is no cc`.
+/// The lines in which tests say that they did not run, and why: `not run: there is no cc`.
 #[must_use]
 pub fn not_run(output: &str) -> Vec<String> {
     let mut test = "";

@@ -19,7 +19,7 @@ use crate::tree::Tree;
 
 const LIST: &str = "crates/terrane-base/src/planted.rs";
 const PAGE: &str = "docs/planted-bugs.md";
-/// What `cargo xtask test` runs: bugs that the simulator's tests find, of reads, ranges and doors. Their
+/// Bugs that `cargo xtask test` runs: the simulator's tests find them, of reads, ranges and doors. Their
 /// programs are those of the other tests ([`crate::suites::FEATURES`]), so that nothing is built for them.
 const SAMPLE: [&str; 4] = ["SnapshotSeesNewer", "SkipLevelInRead", "WrongUpperBound", "GoAroundDoor"];
 /// Features of the build.
@@ -50,7 +50,7 @@ pub struct Planted {
     pub name: String,
     /// The invariant or step.
     pub breaks: String,
-    /// What it does.
+    /// Its effect.
     pub what: String,
     /// Package, test target, and the test that fails.
     pub test: String,
@@ -229,9 +229,9 @@ fn without_bugs<'b>(
     }
 }
 
-/// What `cargo test` builds for the sample: the programs of these targets in all packages, as the first step
-/// of [`crate::suites::test_steps`] builds them. With fewer packages the crates from outside have fewer
-/// features, and everything is compiled again.
+/// Arguments by which `cargo test` builds the sample: the programs of these targets in all packages, as the
+/// first step of [`crate::suites::test_steps`] builds them. With fewer packages the crates from outside have
+/// fewer features, and everything is compiled again.
 #[must_use]
 pub fn sample_arguments(bugs: &[Planted]) -> Vec<String> {
     let (_, targets) = packages_and_targets(bugs);
@@ -240,8 +240,8 @@ pub fn sample_arguments(bugs: &[Planted]) -> Vec<String> {
     format!("{workspace},{features} {targets}").split(' ').map(str::to_owned).collect()
 }
 
-/// What `cargo test` builds for these bugs: the programs of their tests and no others, for linking is most
-/// of the work.
+/// Arguments by which `cargo test` builds these bugs: the programs of their tests and no others, for linking
+/// is most of the work.
 #[must_use]
 pub fn build_arguments(bugs: &[Planted], features: &str) -> Vec<String> {
     let (packages, targets) = packages_and_targets(bugs);

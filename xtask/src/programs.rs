@@ -10,7 +10,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 
-/// Time between looks at whether a build is over.
+/// Time between two checks whether a build is over.
 const LOOKS_APART: Duration = Duration::from_millis(20);
 
 /// A test program that cargo has built.
@@ -29,7 +29,7 @@ pub struct Program {
 }
 
 impl Program {
-    /// What it is called, and what distinguishes it from a target of the same name.
+    /// Its name, and the part that distinguishes it from a target of the same name.
     #[must_use]
     pub fn name(&self) -> String {
         match self.kind.as_str() {
@@ -126,7 +126,7 @@ pub fn programs_in(messages: &[u8]) -> Vec<Program> {
     programs
 }
 
-/// The test program of one message of cargo, if it is about one. A command that a test runs is none.
+/// The test program of one message of cargo, if it is about one. A command that a test runs does not count.
 fn program_in(line: &str) -> Option<Program> {
     let message = serde_json::from_str::<Value>(line).ok()?;
     if message["profile"]["test"] != Value::Bool(true) {
@@ -139,7 +139,7 @@ fn program_in(line: &str) -> Option<Program> {
     Some(Program {
         package: folder.file_name()?.to_string_lossy().into_owned(),
         target: target["name"].as_str()?.to_owned(),
-        // A library has the kind of what is made of it, such as `cdylib`.
+        // A library has the kind of its output, such as `cdylib`.
         kind: if is_other { kind } else { "lib" }.to_owned(),
         path: message["executable"].as_str()?.into(),
         folder: folder.to_owned(),

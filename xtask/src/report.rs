@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::outcome::Counts;
 
-/// What `cargo xtask test` leaves to other commands, and why.
+/// Tests that `cargo xtask test` leaves to other commands, and why.
 const ELSEWHERE: [(&str, &str); 11] = [
     ("cargo xtask peers", "the peers of the bench: their crates take a tenth of the build"),
     ("cargo xtask ci-parts", "format, lints, house rules, documentation: `.ci/run` does both"),
@@ -23,7 +23,7 @@ const ELSEWHERE: [(&str, &str); 11] = [
 /// A step as it ended.
 #[derive(Clone, Debug, Default)]
 pub struct Row {
-    /// What it is for.
+    /// Its purpose.
     pub title: String,
     /// Programs that it ran.
     pub programs: usize,
@@ -35,11 +35,11 @@ pub struct Row {
     pub build: Duration,
     /// Times of its programs together; they ran beside others.
     pub run: Duration,
-    /// What tests of it did not do, and why.
+    /// Its tests that did not run, and why.
     pub not_run: Vec<String>,
 }
 
-/// What the table of [`crate::test::run`] says below the tests: what other commands run.
+/// The lines of the table of [`crate::test::run`] below the tests: tests of other commands.
 #[must_use]
 pub fn elsewhere() -> String {
     ELSEWHERE.iter().map(|(command, why)| format!("not part of it: {command}: {why}\n")).collect()

@@ -41,7 +41,7 @@ const LONG: [&str; 17] = [
 pub struct Job {
     /// Which step of the suite it belongs to.
     pub step: usize,
-    /// What it is called.
+    /// Its name.
     pub name: String,
     /// The file that is run.
     pub program: PathBuf,
@@ -49,7 +49,7 @@ pub struct Job {
     pub arguments: Vec<String>,
     /// Where it runs.
     pub folder: PathBuf,
-    /// What is set for it.
+    /// Its environment variables.
     pub variables: Vec<(String, String)>,
     /// A command that repeats it; names of tests can be added.
     pub again: String,
@@ -64,7 +64,7 @@ pub struct Done {
     pub job: Job,
     /// How it ended.
     pub outcome: Outcome,
-    /// What it printed.
+    /// Its output.
     pub output: String,
     /// How long it took.
     pub took: Duration,

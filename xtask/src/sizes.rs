@@ -17,9 +17,9 @@ pub const STEPS: (&str, &str) = ("TERRANE_STEPS", "12000");
 /// Sizes of a run, and where it begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sizes {
-    /// What runs with each change, from this seed.
+    /// The runs with each change, from this seed.
     Quick(u64),
-    /// What the tests do by themselves, from this seed.
+    /// The runs of the tests by themselves, from this seed.
     Full(u64),
 }
 
@@ -74,7 +74,7 @@ impl Sizes {
 /// The seed that is set, or the one of the commit; a fixed one in a tree without commits.
 ///
 /// # Errors
-/// Says that what is set is no number.
+/// Says that the value is not a number.
 pub fn seed(root: &Path) -> Result<u64, String> {
     if let Ok(set) = std::env::var(SEED) {
         return set.parse().map_err(|_| format!("{SEED} is not a whole number: {set}"));

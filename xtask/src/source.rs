@@ -26,7 +26,7 @@ pub struct Function {
 }
 
 impl<'a> Source<'a> {
-    /// Blanks out what is not code.
+    /// Blanks out comments and literals.
     #[must_use]
     pub fn new(text: &'a str) -> Self {
         Source { text, code: blank(text) }

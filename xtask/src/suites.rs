@@ -35,7 +35,7 @@ pub enum Way {
 /// One command of a suite.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// What it is for.
+    /// Its purpose.
     pub title: &'static str,
     /// Arguments of `cargo`.
     pub arguments: Vec<String>,
@@ -75,7 +75,7 @@ pub fn docs(root: &Path) -> Result<(), String> {
     run(root, &[docs_step()])
 }
 
-/// What CI runs besides [`crate::test`]: format, lints, house rules, documentation.
+/// The parts of CI besides [`crate::test`]: format, lints, house rules, documentation.
 ///
 /// # Errors
 /// As [`docs`].
@@ -128,8 +128,9 @@ fn docs_step() -> Step {
     step
 }
 
-/// What CI builds: all crates, and the default features but the peers of the bench, which are crates of
-/// others with their own dependencies. `cargo xtask peers` has those. Further features may follow a comma.
+/// Arguments of the builds of CI: all crates, and the default features but the peers of the bench, which are
+/// crates of others with their own dependencies. `cargo xtask peers` has those. Further features may follow a
+/// comma.
 pub const WORKSPACE: &str =
     "--workspace --no-default-features --features terrane-cli/grpc,terrane-cli/rocksdb";
 

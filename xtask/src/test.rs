@@ -228,8 +228,8 @@ fn features_of(package: &str, features: &str) -> String {
     if own.is_empty() { String::new() } else { format!(" --features {}", own.join(",")) }
 }
 
-/// What cargo sets for programs by its settings, and how many tests of a program run beside each other. What
-/// is set already stays.
+/// The variables that cargo sets for programs by its settings, and how many tests of a program run beside
+/// each other. A variable that is set already stays.
 fn variables(root: &Path, processors: usize) -> Result<Vec<(String, String)>, String> {
     let text = std::fs::read_to_string(root.join(CONFIG)).map_err(|why| format!("{CONFIG}: {why}"))?;
     let config: BTreeMap<String, toml::Value> =

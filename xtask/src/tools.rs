@@ -1,5 +1,5 @@
 //! Commands that need more than a stable toolchain and this workspace: fuzzing, sanitizers, Miri, cargo-deny,
-//! the code of the protocol. Each says what is missing and how to get it before it starts.
+//! the code of the protocol. Before it starts, each names the missing tools and how to get them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -33,11 +33,11 @@ const SANITIZED: &[(&str, &str)] = &[
     ("terrane-engine", "--test suite concurrent::"),
 ];
 
-/// Runs one target, or all in turn, for `seconds` each; what is found new is kept below the target directory
-/// of cargo, and the committed corpus stays as it is.
+/// Runs one target, or all in turn, for `seconds` each; new findings are kept below the target directory of
+/// cargo, and the committed corpus stays as it is.
 ///
 /// # Errors
-/// Names what is missing, or the target that failed.
+/// Names the missing tool, or the target that failed.
 pub fn fuzz(root: &Path, target: Option<&str>, seconds: u32) -> Result<(), String> {
     let tree = Tree::read(root).map_err(|why| format!("cannot read the tree: {why}"))?;
     let all: Vec<String> = fuzz_targets(&tree);
@@ -79,7 +79,7 @@ fn libfuzzer_arguments(seconds: u32) -> Vec<String> {
     ]
 }
 
-/// Writes the seeds of the corpora anew.
+/// Writes the seeds of the corpora again.
 ///
 /// # Errors
 /// Says that the command failed.
@@ -93,7 +93,7 @@ pub fn fuzz_corpus(root: &Path) -> Result<(), String> {
 const PROTOCOL: (&str, &str) =
     ("crates/terrane-remote/proto/storage.proto", "crates/terrane-remote/proto/storage.rs.in");
 
-/// Writes the code of the protocol anew, or compares it. The program that does it is no member of the
+/// Writes the code of the protocol again, or compares it. The program that does it is no member of the
 /// workspace, so that no other build waits for it.
 ///
 /// # Errors
@@ -122,14 +122,14 @@ pub fn proto(root: &Path, is_check: bool) -> Result<(), String> {
 /// Runs the tests of `MIRI`.
 ///
 /// # Errors
-/// Names what is missing, or the package that failed.
+/// Names the missing tool, or the package that failed.
 pub fn miri(root: &Path) -> Result<(), String> {
     require_nightly(&["miri", "rust-src"])?;
     for (package, arguments) in MIRI {
         let mut command = cargo(root, "+nightly");
         command.args(["miri", "test", "--package", package]).args(arguments.split_whitespace());
         // Isolation would hide the clock from the tests. Tree borrows, casts and leaks: crossbeam-epoch finds
-        // its list of threads through pointers made of numbers, and keeps what is retired at the end of a
+        // its list of threads through pointers made of numbers, and keeps retired memory at the end of a
         // process. Few cases: Miri is some hundred times slower.
         command.env(
             "MIRIFLAGS",
@@ -145,7 +145,7 @@ pub fn miri(root: &Path) -> Result<(), String> {
 /// Runs the tests of `SANITIZED` under a sanitizer: `address` or `thread`.
 ///
 /// # Errors
-/// Names what is missing, or the package that failed.
+/// Names the missing tool, or the package that failed.
 pub fn sanitize(root: &Path, sanitizer: &str) -> Result<(), String> {
     require_nightly(&["rust-src"])?;
     for (package, arguments) in SANITIZED {
@@ -181,7 +181,7 @@ pub enum Advisories {
 /// Checks licences, banned crates and sources, and advisories.
 ///
 /// # Errors
-/// Names what is missing, or says that something was found.
+/// Names the missing tool, or says that something was found.
 pub fn deny(root: &Path, advisories: Advisories) -> Result<(), String> {
     require("deny", "cargo-deny")?;
     let mut command = Command::new(cargo_program());

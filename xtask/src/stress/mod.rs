@@ -124,7 +124,7 @@ fn programs_of(root: &Path, targets: &[Target], built: &[Built]) -> Result<Vec<P
     targets.iter().map(program).collect()
 }
 
-/// What the loops share.
+/// State that the loops share.
 struct Shared<'p> {
     plan: &'p Plan,
     settings: &'p Settings,
@@ -137,7 +137,7 @@ struct Shared<'p> {
     is_closing: AtomicBool,
     /// No run goes on any more: a signal came.
     is_over: &'p AtomicBool,
-    /// What runs now, and since when.
+    /// The runs under way, and since when.
     running: Mutex<BTreeMap<u64, (String, Instant)>>,
 }
 
@@ -219,7 +219,7 @@ impl<'p> Shared<'p> {
         self.is_over.load(Ordering::Relaxed) || self.is_closing.load(Ordering::Relaxed)
     }
 
-    /// A loop: does the next run until there is none to begin, one of them whatever the time.
+    /// A loop: does the next run until none is left to begin, one of them whatever the time.
     fn go_round(&self, ended: &Sender<Ended<'p>>) {
         let mut is_first = true;
         while !self.is_ended() && (is_first || Instant::now() < self.end) {

@@ -25,13 +25,13 @@ pub struct Program {
 }
 
 impl Program {
-    /// What people call it.
+    /// Its name for people.
     #[must_use]
     pub fn name(&self) -> String {
         format!("{} {}", self.target.package, self.target.name())
     }
 
-    /// What its runs are counted by.
+    /// The unit that its runs are counted by.
     #[must_use]
     pub fn run_names(&self) -> Vec<RunName> {
         let of = |part: Option<&String>| RunName { program: self.name(), part: part.cloned() };
@@ -43,7 +43,7 @@ impl Program {
     }
 }
 
-/// What runs are counted by: a program, or a part of one.
+/// The unit of counted runs: a program, or a part of one.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct RunName {
     /// The program.
@@ -77,9 +77,9 @@ pub struct Plan {
 pub struct Run<'p> {
     /// From 0 on.
     pub number: u64,
-    /// What runs.
+    /// The program.
     pub program: &'p Program,
-    /// What is set for it.
+    /// Its environment variables.
     pub variables: Vec<(&'static str, String)>,
     /// How many tests run beside each other.
     pub test_threads: u64,
@@ -140,7 +140,7 @@ impl Plan {
 }
 
 impl Run<'_> {
-    /// What is counted together with it.
+    /// The part that is counted together with it.
     #[must_use]
     pub fn name(&self) -> RunName {
         RunName { program: self.program.name(), part: self.part.cloned() }

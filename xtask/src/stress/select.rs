@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use self::Value::{Drawn, Fixed};
 use crate::tree::Tree;
 
-/// What marks a target that has properties or starts threads.
+/// Texts that mark a target with properties or threads.
 const MARKS: [&str; 4] = ["proptest! {", "thread::scope(", "thread::spawn(", "spawn.spawn("];
 /// Names of targets that try a component as a whole.
 const NAMES: [&str; 7] = ["conformance", "crash", "faults", "model", "power", "stress", "threads"];
@@ -47,9 +47,9 @@ const LEFT_OUT: [(&str, &[(&str, &str)]); 4] = [
     ("one thread and the same seeds each time, and a minute long", &[("terrane-compaction", "model")]),
 ];
 
-/// What some targets need. Measured on two cores with eight loops beside two other builds: no run should take
-/// much more than half a minute there. Alone that is two to four seconds, which [`CASES`] cases keep to in
-/// most targets.
+/// Settings of some targets. Measured on two cores with eight loops beside two other builds: no run should
+/// take much more than half a minute there. Alone that is two to four seconds, which [`CASES`] cases keep to
+/// in most targets.
 const SETTINGS: &[Setting] = &[
     Setting::of("terrane", "auto_compaction").in_parts(),
     Setting::of("terrane", "ceiling").in_parts(),
@@ -75,7 +75,7 @@ const SETTINGS: &[Setting] = &[
 /// Cases of each property where the target says nothing else.
 const CASES: u32 = 64;
 
-/// What a target needs.
+/// The settings of a target.
 #[derive(Clone, Copy, Debug)]
 struct Setting {
     package: &'static str,
@@ -133,7 +133,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// What it is called: as the file of its tests, or as cargo names the library.
+    /// Its name: as the file of its tests, or as cargo names the library.
     #[must_use]
     pub fn name(&self) -> String {
         self.test.clone().unwrap_or_else(|| self.package.replace('-', "_"))
@@ -145,7 +145,7 @@ impl Target {
         if self.is_in_suite { SUITE.to_owned() } else { self.name() }
     }
 
-    /// What the names of its tests begin with, if its program has others as well.
+    /// The beginning of the names of its tests, if its program has others as well.
     #[must_use]
     pub fn prefix(&self) -> Option<String> {
         self.is_in_suite.then(|| format!("{}::", self.name()))
@@ -178,7 +178,7 @@ impl Target {
     }
 }
 
-/// What takes part of a tree, in order; with a filter, what has it in `package target`.
+/// The targets of a tree that take part, in order; with a filter, those that have it in `package target`.
 #[must_use]
 pub fn targets(tree: &Tree, only: Option<&str>) -> Vec<Target> {
     let found: BTreeSet<Target> = tree
@@ -237,7 +237,7 @@ fn target_of(tree: &Tree, path: &str) -> Option<Target> {
     }
 }
 
-/// In the library only what is a test counts.
+/// In the library only tests count.
 fn is_marked(path: &str, text: &str) -> bool {
     let tests = if path.contains("/tests/") || path.ends_with("tests.rs") {
         text

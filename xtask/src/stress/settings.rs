@@ -3,7 +3,7 @@
 use std::ops::RangeInclusive;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// What `cargo xtask stress --help` prints.
+/// The output of `cargo xtask stress --help`.
 pub const HELP: &str = "\
 usage: cargo xtask stress [--minutes N] [OPTION]...
 
@@ -30,7 +30,7 @@ pub struct Settings {
     pub loops: Option<usize>,
     /// Which programs.
     pub only: Option<String>,
-    /// What all choices follow from; none is one that the clock gives.
+    /// The seed of all choices; `None`: the clock gives one.
     pub seed: Option<u64>,
     /// True if failures end it.
     pub keeps_going: bool,
@@ -96,7 +96,7 @@ impl Settings {
         self.loops.unwrap_or_else(|| LOOPS_PER_CORE * cores())
     }
 
-    /// What all choices follow from.
+    /// The seed of all choices.
     #[must_use]
     pub fn seed(&self) -> u64 {
         let now = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |since| since.as_nanos() as u64);

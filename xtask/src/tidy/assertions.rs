@@ -35,7 +35,7 @@ const MACROS: [&str; 7] =
 /// Lines of the longest accessor.
 const ACCESSOR_LINES: usize = 3;
 
-/// What is counted of one crate.
+/// The counts of one crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     functions: usize,
@@ -44,7 +44,7 @@ struct Count {
     asserted: usize,
 }
 
-/// What the ratchet has of one crate.
+/// The ratchet's entry of one crate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Least {
     permille: usize,
@@ -85,7 +85,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is counted in the product code of each crate.
+/// The counts in the product code of each crate.
 fn counts(tree: &Tree) -> BTreeMap<&str, Count> {
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
     for (path, text) in tree.rust_files().filter(|(path, _)| is_product(path)) {

@@ -1,5 +1,5 @@
-//! Figures in pages that follow from the code: each stands between two fixed texts of its page, and must say
-//! what its source says. `cargo xtask tidy --write` renews them.
+//! Figures in pages that follow from the code: each stands between two fixed texts of its page, and must be
+//! equal to its source. `cargo xtask tidy --write` renews them.
 //!
 //! A figure that is not found is a finding too: a page is not reworded past its check. To drop a figure, drop
 //! its row here.
@@ -10,7 +10,7 @@ use super::Finding;
 use crate::planted::planted;
 use crate::tree::Tree;
 
-/// The most bytes of a figure: what is longer between its two texts is another sentence.
+/// The most bytes of a figure: a longer text between its two texts is another sentence.
 const FIGURE_BYTES_MAX: usize = 24;
 
 /// One figure of a page.

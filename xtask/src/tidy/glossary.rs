@@ -71,7 +71,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What the engine calls its background jobs: `JobKind::Flush => "flush"`.
+/// The engine's names of its background jobs: `JobKind::Flush => "flush"`.
 fn job_kinds(tree: &Tree) -> Vec<&str> {
     let engine = tree.rust_files().filter(|(path, _)| path.starts_with("crates/terrane-engine/src/"));
     let lines = engine.flat_map(|(_, text)| text.lines());

@@ -21,7 +21,7 @@ sanitize` run what they can of it.
 |---|---|---|---|---|---|
 ";
 
-/// What one module holds.
+/// The content of one module.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Count {
     blocks: usize,

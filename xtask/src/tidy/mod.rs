@@ -12,9 +12,9 @@
 //!   code.
 //!   [`examples`]: one for each public function of the library.
 //! * [`parts`]: the parts of the engine import downwards only.
-//! * [`words`]: what a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
+//! * [`words`]: words that a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
 //!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
-//! * [`metrics`]: the page of metrics. [`crate::abi`]: what is made of the table of the C interface.
+//! * [`metrics`]: the page of metrics. [`crate::abi`]: files that are made of the table of the C interface.
 
 pub mod assertions;
 pub mod bans;
@@ -50,7 +50,7 @@ pub struct Finding {
     pub path: String,
     /// Line, from 1; 0 if the finding is about the whole file.
     pub line: usize,
-    /// What is wrong and what to do.
+    /// The fault and the remedy.
     pub message: String,
 }
 

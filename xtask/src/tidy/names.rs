@@ -52,7 +52,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// What is wrong with the text in back quotes, if it is a name.
+/// The fault of the text in back quotes, if it is a name.
 fn wrong(span: &str, code: &BTreeSet<&str>, prefixed: &[BTreeSet<&str>; 2]) -> Option<String> {
     for ((prefix, row, _), names) in PREFIXED.iter().zip(prefixed) {
         match span.strip_prefix(prefix) {

@@ -1,5 +1,4 @@
-//! The kinds of a record in `docs/format/segment.md`: the page lists the numbers that the code reads, no more
-//! and no fewer.
+//! The kinds of a record in `docs/format/segment.md`: the page lists exactly the numbers that the code reads.
 
 use std::collections::BTreeSet;
 

@@ -1,6 +1,6 @@
 //! Locks and atomic variables of the seam (`terrane_base::sync`) in statics. A static outlives one execution
 //! of the explorer: the next execution finds the state that the last one left, and objects of the explorer
-//! that are no more.
+//! that do not exist any more.
 
 use super::{Finding, is_product};
 use crate::imports::{Import, imports, resolved};

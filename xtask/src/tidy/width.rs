@@ -64,7 +64,7 @@ fn ratchet(tree: &Tree) -> (BTreeMap<String, usize>, Vec<Finding>) {
     (allowed, findings)
 }
 
-/// The ratchet with every count lowered to what is true now, if that changes it.
+/// The ratchet with every count lowered to the present one, if that changes it.
 #[must_use]
 pub fn renewed(tree: &Tree) -> Option<(&'static str, String)> {
     let wide = wide_lines(tree);

@@ -33,6 +33,8 @@ pub const WORDS: &[(&str, &str)] = &[
     ("let in", "the field's term: `admitted`"),
     ("lets in", "the field's term: `admits`"),
     ("owes", "the field's term: `debt`"),
+    ("owed", "the field's term: `debt`"),
+    ("owe", "the field's term: `debt`"),
     ("at hand", "say where it is: `registered`, `in memory`"),
     ("picture", "the glossary's noun: `read view` of a table, `metasnapshot` of its levels"),
     ("patience", "the glossary's noun: `lock wait`, `write deadline`"),
@@ -117,7 +119,7 @@ fn ratchet(tree: &Tree) -> (BTreeMap<String, usize>, Vec<Finding>) {
     (allowed, findings)
 }
 
-/// The ratchet with every count lowered to what is true now, if that changes it.
+/// The ratchet with every count lowered to the present one, if that changes it.
 #[must_use]
 pub fn renewed(tree: &Tree) -> Option<(&'static str, String)> {
     let (allowed, _) = ratchet(tree);

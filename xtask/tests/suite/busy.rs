@@ -1,4 +1,4 @@
-//! Tests on a busy machine: what is asked for, the busy processes, and the table of failures.
+//! Tests on a busy machine: the arguments, the busy processes, and the table of failures.
 #![allow(clippy::disallowed_methods, reason = "a test, which looks at processes")]
 
 use std::path::{Path, PathBuf};

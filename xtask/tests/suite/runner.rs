@@ -94,10 +94,10 @@ fn a_failure_ends_no_other_job_and_output_is_whole() {
     let folder = folder.path();
     let jobs = ["echo $NUMBER; exit 3", "echo one; echo two >&2", "pwd"];
     let jobs = jobs.iter().enumerate().map(|(n, script)| job(&format!("job {n}"), script, folder)).collect();
-    let mut told = 0;
+    let mut ended = 0;
     let output = folder.join("output");
-    let done = runner::run(jobs, 2, &output, &AtomicBool::new(false), |_| told += 1).unwrap();
-    assert_eq!((done.len(), told), (3, 3));
+    let done = runner::run(jobs, 2, &output, &AtomicBool::new(false), |_| ended += 1).unwrap();
+    assert_eq!((done.len(), ended), (3, 3));
     let of = |name: &str| done.iter().find(|done| done.job.name == name).unwrap();
     assert_eq!(of("job 0").outcome, Outcome::Failed("exit status: 3".to_owned()));
     assert_eq!((of("job 0").output.as_str(), of("job 1").output.as_str()), ("7\n", "one\ntwo\n"));
