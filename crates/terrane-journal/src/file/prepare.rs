@@ -355,8 +355,7 @@ impl State {
     pub(super) fn prepared_bytes(&self, settings: &JournalSettings) -> u64 {
         let of = |live: &Option<Live>| live.as_ref().map_or(0, Live::memory_bytes);
         let due = self.due().filter(|_| !self.is_stopping && !self.is_preparer_gone);
-        // A segment that is being prepared keeps its length, also where the next ones begin short again
-        // meanwhile.
+        // The segment in preparation keeps its length, also if the next ones begin short again meanwhile.
         let due = due.map_or(0, |bytes| bytes.max(self.grown_for(bytes, settings))).max(self.preparing);
         let pending = of(&self.pending);
         // A segment that waits for its registration becomes the ready one, if it is long enough.

@@ -369,8 +369,7 @@ fn odd() -> Collation {
     orders.collation("odd")
 }
 
-/// The order of extents under such a comparator cannot be predicted: the change is refused, or all of them
-/// are there.
+/// The order under such a comparator cannot be predicted: the change is refused, or wholly applied.
 #[test]
 fn a_comparator_that_contradicts_itself_ends_in_no_panic() {
     let odd = odd();
