@@ -18,7 +18,7 @@ use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
 use crate::throttle::debt::DEBT_QUANTUM_BYTES;
-use crate::throttle::permit::{CreditCharges, GivenBack, WritePermit};
+use crate::throttle::permit::{GivenBack, WritePermit};
 
 /// A batch that takes more than one part in this many of the write memory is large.
 const BATCH_SHARE: u64 = 4;
@@ -31,7 +31,7 @@ impl<'e> WriteControl<'e> {
     /// # Errors
     /// `Invalid` for a batch beyond the limits, `Busy` if the deadline was too soon, `Cancelled` while the
     /// database closes; the error of the background if no memory is freed.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn admit(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
         self.check_open()?;
         if self.is_large(batch) {
@@ -50,11 +50,13 @@ impl<'e> WriteControl<'e> {
         self.admit_checked(batch, None)
     }
 
-    #[inline]
+    /// As a rule nothing holds a batch back. Part of each caller as far as that is decided, so that the permit
+    /// is made where it stays.
+    #[inline(always)]
     fn admit_checked(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
         let throttle = self.throttle;
         if !throttle.is_slowing() && !needs_room(throttle, batch) {
-            return Ok(WritePermit::new(throttle, CreditCharges::default()));
+            return Ok(WritePermit::new(throttle));
         }
         match deadline {
             Some(deadline) => self.admit_until(batch, deadline),
@@ -67,7 +69,7 @@ impl<'e> WriteControl<'e> {
     fn admit_paused(self, batch: &Batch) -> Result<WritePermit<'e>> {
         let mut waited = self.wait_for_turns(None)?;
         waited += self.charge(batch);
-        let mut permit = WritePermit::new(self.throttle, CreditCharges::default());
+        let mut permit = WritePermit::new(self.throttle);
         let reserved = match needs_room(self.throttle, batch) {
             true => self.reserve(batch, None, &mut waited).map(|bytes| permit.take_reservation(bytes)),
             false => Ok(()),

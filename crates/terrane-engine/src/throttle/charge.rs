@@ -16,7 +16,7 @@ use crate::table::catalog::Catalog;
 use crate::table::sums::Amounts;
 use crate::throttle::Throttle;
 use crate::throttle::control::WriteControl;
-use crate::throttle::permit::{CreditCharges, WritePermit};
+use crate::throttle::permit::WritePermit;
 use crate::throttle::pressure::PAUSE_SUM_MAX;
 
 /// A table that uses less than the mean of all tables divided by this is not charged for memory.
@@ -69,7 +69,7 @@ impl<'e> WriteControl<'e> {
     /// is charged.
     pub(super) fn charge_by(&self, batch: &Batch, until: Duration) -> Option<WritePermit<'e>> {
         let throttle = self.throttle;
-        let mut permit = WritePermit::new(throttle, CreditCharges::default());
+        let mut permit = WritePermit::new(throttle);
         if !throttle.is_slowing() {
             return Some(permit);
         }

@@ -26,7 +26,7 @@ use crate::pace::token_bucket::PAUSE_MIN;
 use crate::table::settings::long_segment_bytes;
 use crate::throttle::control::WriteControl;
 use crate::throttle::deadline::Deadline;
-use crate::throttle::permit::{CreditCharges, WritePermit};
+use crate::throttle::permit::WritePermit;
 use crate::throttle::room::RoomWait;
 use crate::throttle::turns::{HeldTurn, Turn};
 
@@ -107,7 +107,7 @@ impl<'e> WriteControl<'e> {
                 .ok_or_else(|| Error::new(Kind::Busy, "the background has to catch up"))?,
             None => {
                 self.charge(batch);
-                WritePermit::new(self.throttle, CreditCharges::default())
+                WritePermit::new(self.throttle)
             }
         };
         self.reserve_in_turn(&mut permit, turn, &needs, until)?;

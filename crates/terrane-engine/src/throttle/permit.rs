@@ -14,9 +14,19 @@ use crate::throttle::turns::HeldTurn;
 /// A writer that waits for locks gives the room of its batch back first ([`WritePermit::give_room_back`]):
 /// the owner of a lock may need it. So a writer that has room waits for memory only, and one that waits for a
 /// lock or for a commit in flight has none: no two wait for each other.
+///
+/// Most writers are neither charged nor take room: their permit is two words, so that handing it on costs
+/// nothing.
 #[must_use]
 pub(crate) struct WritePermit<'t> {
     throttle: &'t Throttle,
+    /// What the batch holds, if anything.
+    held: Option<Box<Held<'t>>>,
+}
+
+/// The charges and the room of a batch.
+#[derive(Default)]
+struct Held<'t> {
     /// Write memory that is reserved for the batch.
     reserved_bytes: Cell<u64>,
     /// The turn of a batch that is larger than its share; one with a turn has a reservation.
@@ -39,17 +49,21 @@ pub(super) enum GivenBack {
 /// The charge of a batch on credit, in microseconds. Empty for a batch that was charged by a pause: that time
 /// is over.
 #[derive(Default)]
-pub(super) struct CreditCharges {
-    pub(super) tables: Vec<(Arc<Table>, u64)>,
-    pub(super) memory: u64,
+struct CreditCharges {
+    tables: Vec<(Arc<Table>, u64)>,
+    memory: u64,
 }
 
 impl<'t> WritePermit<'t> {
-    /// A permit without a reservation.
+    /// A permit without a reservation and without a charge.
     #[inline]
-    pub(super) fn new(throttle: &'t Throttle, charges: CreditCharges) -> WritePermit<'t> {
-        let (reserved_bytes, turn, given_back) = (Cell::new(0), Cell::new(None), Cell::new(None));
-        WritePermit { throttle, reserved_bytes, turn, given_back, charges }
+    pub(super) fn new(throttle: &'t Throttle) -> WritePermit<'t> {
+        WritePermit { throttle, held: None }
+    }
+
+    /// What the batch holds, from now on.
+    fn held_mut(&mut self) -> &mut Held<'t> {
+        self.held.get_or_insert_default()
     }
 
     /// The throttle that gave it.
@@ -59,21 +73,22 @@ impl<'t> WritePermit<'t> {
 
     /// Takes over `bytes` that the throttle has reserved.
     pub(super) fn take_reservation(&mut self, bytes: u64) {
-        assert_eq!(self.reserved_bytes.get(), 0, "a batch has one reservation");
-        self.reserved_bytes.set(bytes);
-        self.given_back.set(None);
+        let held = self.held_mut();
+        assert_eq!(held.reserved_bytes.get(), 0, "a batch has one reservation");
+        held.reserved_bytes.set(bytes);
+        held.given_back.set(None);
     }
 
     /// Takes over the turn of a batch that is larger than its share.
     pub(super) fn take_turn(&mut self, turn: HeldTurn<'t>) {
         assert!(self.has_room(), "a turn ends with the reservation that was made in it");
-        self.turn.set(Some(turn));
+        self.held_mut().turn.set(Some(turn));
     }
 
     /// Returns true if memory is reserved for the batch.
     #[inline]
     pub(crate) fn has_room(&self) -> bool {
-        self.reserved_bytes.get() > 0
+        self.held.as_ref().is_some_and(|held| held.has_room())
     }
 
     /// Gives the reservation and the turn back; [`WriteControl::begin_commit`] takes them again.
@@ -82,8 +97,9 @@ impl<'t> WritePermit<'t> {
     #[cold]
     pub(crate) fn give_room_back(&self) {
         debug_assert!(self.has_room(), "a permit without room has nothing to give back");
-        let is_prepared = self.end_room().map(|turn| turn.is_prepared());
-        self.given_back.set(Some(is_prepared.map_or(GivenBack::Reservation, GivenBack::Turn)));
+        let Some(held) = &self.held else { return };
+        let is_prepared = held.end_room(self.throttle).map(|turn| turn.is_prepared());
+        held.given_back.set(Some(is_prepared.map_or(GivenBack::Reservation, GivenBack::Turn)));
         // Writers that wait for memory find the room.
         self.throttle.wake();
     }
@@ -91,53 +107,75 @@ impl<'t> WritePermit<'t> {
     /// The room that was given back and not taken again.
     #[inline]
     pub(super) fn given_back(&self) -> Option<GivenBack> {
-        self.given_back.get()
-    }
-
-    /// Ends the reservation and the turn; returns the turn.
-    fn end_room(&self) -> Option<HeldTurn<'t>> {
-        self.throttle.give_back(self.reserved_bytes.take());
-        self.turn.take().inspect(HeldTurn::end)
+        self.held.as_ref()?.given_back.get()
     }
 
     /// The batch is committed next: from now on the journal counts its bytes.
     #[inline]
     pub(super) fn note_commit(&mut self) {
-        if self.has_room() {
-            self.turn.get_mut().iter_mut().for_each(HeldTurn::begin_commit);
+        if let Some(held) = &mut self.held
+            && held.has_room()
+        {
+            held.turn.get_mut().iter_mut().for_each(HeldTurn::begin_commit);
         }
     }
 
     /// Charges the batch for memory, too.
     pub(super) fn note_memory_charge(&mut self, charge: u64) {
-        debug_assert!(self.charges.memory == 0, "memory is charged once");
-        self.charges.memory = charge;
+        let charges = &mut self.held_mut().charges;
+        debug_assert!(charges.memory == 0, "memory is charged once");
+        charges.memory = charge;
     }
 
     /// Charges the batch for the backlog of a table, too.
     pub(super) fn note_table_charge(&mut self, table: Arc<Table>, charge: u64) {
+        let charges = &mut self.held_mut().charges;
         debug_assert!(
-            !self.charges.tables.iter().any(|(charged, _)| Arc::ptr_eq(charged, &table)),
+            !charges.tables.iter().any(|(charged, _)| Arc::ptr_eq(charged, &table)),
             "a table is charged once"
         );
-        self.charges.tables.push((table, charge));
+        charges.tables.push((table, charge));
     }
 
     /// Ends the permit after the commit of the batch: its charges stay.
     #[inline]
     pub(crate) fn spend(mut self) {
-        self.charges = CreditCharges::default();
+        if let Some(held) = &mut self.held {
+            held.charges = CreditCharges::default();
+        }
     }
 }
 
 impl Drop for WritePermit<'_> {
     #[inline]
     fn drop(&mut self) {
-        if self.has_room() {
-            self.end_room();
+        if let Some(held) = self.held.take() {
+            held.end(self.throttle);
         }
+    }
+}
+
+impl<'t> Held<'t> {
+    /// Returns true if memory is reserved for the batch.
+    fn has_room(&self) -> bool {
+        self.reserved_bytes.get() > 0
+    }
+
+    /// Ends the reservation and the turn; returns the turn.
+    fn end_room(&self, throttle: &Throttle) -> Option<HeldTurn<'t>> {
+        throttle.give_back(self.reserved_bytes.take());
+        self.turn.take().inspect(HeldTurn::end)
+    }
+
+    /// Ends the room, and refunds the charges that are left.
+    #[cold]
+    fn end(self: Box<Self>, throttle: &Throttle) {
+        if self.has_room() {
+            self.end_room(throttle);
+        }
+        debug_assert!(!self.has_room(), "the write memory would stay reserved for ever");
         if self.charges.memory > 0 || !self.charges.tables.is_empty() {
-            self.charges.refund(self.throttle);
+            self.charges.refund(throttle);
         }
     }
 }

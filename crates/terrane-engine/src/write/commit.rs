@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
-use terrane_base::{Batch, RecordKind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Error, RecordKind, Result, SegmentId, SeqNo};
 use terrane_journal::Placed;
 use terrane_memtable::Memtable;
 
@@ -66,7 +66,17 @@ impl WritePath {
         if batch.is_empty() {
             return self.write_nothing(sync);
         }
-        self.with_space(batch, wait.admission.is_some(), || self.write_once(batch, sync, wait))
+        match self.write_once(batch, sync, wait) {
+            Err(full) if full.lacks_space() => self.write_once_more(batch, sync, wait, full),
+            done => done,
+        }
+    }
+
+    /// [`WritePath::behind_attempt`] of a batch that belongs to no transaction.
+    #[cold]
+    fn write_once_more(&self, batch: &Batch, sync: bool, wait: &WriteWait, full: Error) -> Result<SeqNo> {
+        let write = || self.write_once(batch, sync, wait);
+        self.behind_attempt(batch, wait.admission.is_some(), full, &write)
     }
 
     /// Runs `write`, which admits `batch` and commits it; once more, behind an attempt to give space back, if
@@ -88,8 +98,8 @@ impl WritePath {
         }
     }
 
-    /// The steps of the head.
-    #[inline]
+    /// The steps of the head. Part of its two callers: the first attempt of a write takes no call to come here.
+    #[inline(always)]
     fn write_once(&self, batch: &Batch, sync: bool, wait: &WriteWait) -> Result<SeqNo> {
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trims.hold());
         let mut probe = self.slow_log.probe_write(batch);
