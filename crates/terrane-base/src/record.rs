@@ -56,7 +56,9 @@ impl Header {
     }
 
     /// Decodes the header at the front of `bytes`; does not look at what follows it.
-    #[inline]
+    ///
+    /// Part of each caller for the numbers of most records: a call would pass the header through memory.
+    #[inline(always)]
     #[must_use]
     pub fn decode(bytes: &[u8]) -> Option<Header> {
         let (&kind, rest) = bytes.split_first()?;
@@ -69,6 +71,12 @@ impl Header {
             let (key_len, value_len) = (key_len.into(), value_len.into());
             return Some(Header { kind, table: TableId(table.into()), key_len, value_len, header_len: 4 });
         }
+        Header::decode_long(kind, rest)
+    }
+
+    /// [`Header::decode`] for numbers of any length, which follow the kind.
+    #[inline(never)]
+    fn decode_long(kind: RecordKind, rest: &[u8]) -> Option<Header> {
         let (table, table_len) = varint::get(rest)?;
         let rest = rest.get(table_len..)?;
         let (key_len, key_len_len) = varint::get(rest)?;
