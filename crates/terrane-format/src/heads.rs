@@ -91,13 +91,14 @@ impl<L: AsRef<[u8]>> Heads<L> {
             return if key < prefix { 0..0 } else { self.count..self.count };
         }
         let head = key::head_behind(key, prefix.len());
-        let low = head.checked_sub(1).map_or(0, |below| self.at_most(below));
+        // Not by a closure, which would be a call.
+        let low = if head == 0 { 0 } else { self.at_most(head - 1) };
         let equal = (low..self.count).take_while(|at| self.head(*at) == head).count();
         low..low + equal
     }
 
     /// The number of heads that are at most `head`.
-    #[inline]
+    #[inline(always)]
     fn at_most(&self, head: u64) -> usize {
         let rank = match self.leaf_count {
             0 => rank::root(&self.root, head),
@@ -109,6 +110,7 @@ impl<L: AsRef<[u8]>> Heads<L> {
         rank.min(self.count)
     }
 
+    #[inline(never)]
     fn at_most_deep(&self, head: u64) -> usize {
         // The start of each layer and its number of leaves, lowest layer first.
         let mut layers = [(0, self.leaf_count); LAYERS_MAX];
