@@ -106,7 +106,7 @@ impl<'g> Lookup<'g> {
 /// Completes all lookups: finds the newest version of each key with a number up to `seq`, and up to its own
 /// ([`Lookup::up_to`]).
 pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) {
-    step(lookups, |lookup| to_filter(epoch, lookup, seq.min(lookup.seq_max)));
+    step(lookups, |lookup| Some(to_filter(epoch, lookup, seq.min(lookup.seq_max))));
     // Only now are the objects in the processor's cache that tell which line it is.
     for lookup in lookups.iter() {
         if let State::Filter(object, hash) = lookup.state {
@@ -114,7 +114,7 @@ pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) 
         }
     }
     step(lookups, ask_filter);
-    step(lookups, |lookup| to_index(epoch, lookup));
+    step(lookups, |lookup| Some(to_index(epoch, lookup)));
     for lookup in lookups.iter() {
         if let State::IndexObject(object) = lookup.state {
             object.index().rows.prefetch();
@@ -141,11 +141,14 @@ pub fn probe_many<'g>(epoch: &'g Epoch, lookups: &mut [Lookup<'g>], seq: SeqNo) 
     );
 }
 
+/// Brings each lookup to its next state; where `next` says none, the step is not one of this lookup.
 #[inline]
-fn step<'g>(lookups: &mut [Lookup<'g>], next: impl Fn(&Lookup<'g>) -> State<'g>) {
+fn step<'g>(lookups: &mut [Lookup<'g>], next: impl Fn(&Lookup<'g>) -> Option<State<'g>>) {
     for lookup in lookups {
-        if !matches!(lookup.state, State::Done(_)) {
-            lookup.state = next(lookup);
+        if !matches!(lookup.state, State::Done(_))
+            && let Some(state) = next(lookup)
+        {
+            lookup.state = state;
         }
     }
 }
@@ -164,14 +167,15 @@ fn to_filter<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<'g>
     }
 }
 
-fn ask_filter<'g>(lookup: &Lookup<'g>) -> State<'g> {
-    let State::Filter(object, hash) = lookup.state else { return lookup.state };
+#[inline]
+fn ask_filter<'g>(lookup: &Lookup<'g>) -> Option<State<'g>> {
+    let State::Filter(object, hash) = lookup.state else { return None };
     object.touch();
     if object.filter().may_contain(hash) {
-        State::Index
+        Some(State::Index)
     } else {
         count_refusal();
-        State::Done(Answer::Refused)
+        Some(State::Done(Answer::Refused))
     }
 }
 
@@ -185,8 +189,9 @@ fn to_index<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
     }
 }
 
-fn search_index<'g>(lookup: &Lookup<'g>) -> State<'g> {
-    let State::IndexObject(object) = lookup.state else { return lookup.state };
+#[inline]
+fn search_index<'g>(lookup: &Lookup<'g>) -> Option<State<'g>> {
+    let State::IndexObject(object) = lookup.state else { return None };
     object.touch();
     let index = object.index();
     let at = match lookup.position {
@@ -196,24 +201,25 @@ fn search_index<'g>(lookup: &Lookup<'g>) -> State<'g> {
     match index.slots.get(at) {
         Some(slot) => {
             prefetch(std::ptr::from_ref(slot));
-            State::SwipSlot(index, at)
+            Some(State::SwipSlot(index, at))
         }
         None => {
             count_search(lookup.extent.asked(lookup.hash).is_some(), 0, false);
-            State::Done(Answer::Absent)
+            Some(State::Done(Answer::Absent))
         }
     }
 }
 
-fn to_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> State<'g> {
-    let State::SwipSlot(index, at) = lookup.state else { return lookup.state };
-    match load(epoch, &index.slots[at]) {
+#[inline]
+fn to_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>) -> Option<State<'g>> {
+    let State::SwipSlot(index, at) = lookup.state else { return None };
+    Some(match load(epoch, &index.slots[at]) {
         Some(object) => {
             object.prefetch();
             State::Block(index, at, object)
         }
         None => State::Done(Answer::Unknown(Need::Block(at))),
-    }
+    })
 }
 
 fn load<'g>(epoch: &'g Epoch, slot: &'g SwipSlot) -> Option<&'g Object> {
@@ -222,8 +228,9 @@ fn load<'g>(epoch: &'g Epoch, slot: &'g SwipSlot) -> Option<&'g Object> {
 
 /// The last step. Versions of one key that continue in the next block are rare and are searched one lookup at
 /// a time.
-fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<'g> {
-    let State::Block(index, mut at, mut object) = lookup.state else { return lookup.state };
+#[inline]
+fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> Option<State<'g>> {
+    let State::Block(index, mut at, mut object) = lookup.state else { return None };
     let is_filtered = lookup.extent.asked(lookup.hash).is_some();
     let mut blocks = 0;
     let answer = loop {
@@ -240,9 +247,9 @@ fn search_block<'g>(epoch: &'g Epoch, lookup: &Lookup<'g>, seq: SeqNo) -> State<
         }
         match load(epoch, &index.slots[at]) {
             Some(next) => object = next,
-            None => return State::Done(Answer::Unknown(Need::Block(at))),
+            None => return Some(State::Done(Answer::Unknown(Need::Block(at)))),
         }
     };
     count_search(is_filtered, blocks, matches!(answer, Answer::Found(_)));
-    State::Done(answer)
+    Some(State::Done(answer))
 }
