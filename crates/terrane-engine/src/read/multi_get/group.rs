@@ -110,6 +110,10 @@ impl<'g> Group<'g> {
         }
         let mut open = Open::none();
         for at in self.open.iter() {
+            if !rows.may_have(self.keys[at].1) {
+                open.push(at);
+                continue;
+            }
             let reading = self.reading(at);
             let mut kind = None;
             let is_shown = values.set_if(self.keys[at].0, |value| {
@@ -144,18 +148,18 @@ impl<'g> Group<'g> {
             // meanwhile.
             let mut hidden_by: Vec<Option<SeqNo>> = Vec::new();
             for at in self.open.iter() {
-                let Some(extent) = find_extent(tree, run, self.key(at)) else {
+                let reading = self.reading(at);
+                let Some(extent) = find_extent(tree, run, reading.key) else {
                     open.push(at);
                     continue;
                 };
-                match hidden_in(epoch, extent, self.key(at), self.batch.seq) {
+                match hidden_in(epoch, extent, reading.key, reading.seq) {
                     Ok(hidden) => {
                         if hidden.is_some() {
                             hidden_by.resize(lookups.len(), None);
                             hidden_by.push(hidden);
                         }
-                        let hash = self.reading(at).hash_for(tree, run);
-                        lookups.push(Lookup::new(extent, self.key(at), hash));
+                        lookups.push(Lookup::new(extent, reading.key, reading.hash_for(tree, run)));
                         asked.push(at);
                     }
                     Err(need) => {
@@ -178,7 +182,9 @@ impl<'g> Group<'g> {
                     continue;
                 }
                 self.runs += 1;
-                self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
+                if self.asking[at].counts {
+                    self.reading(at).count_answer(tree, run, matches!(answer, Answer::Refused));
+                }
                 let found = if let Answer::Found(entry) = answer { Some(entry.seq_kind) } else { None };
                 if is_hidden(found, hidden_by.get(number).copied().flatten()) {
                     continue;
