@@ -184,12 +184,19 @@ impl<C: Cursor> Scan<C> {
     /// The key and value at the position; `None` also where the value was left ([`Scan::leave_values`]).
     #[inline]
     pub fn entry(&self) -> Option<(&[u8], &[u8])> {
+        // Most scans go forward over values that lie with their keys.
+        if matches!(self.position, Position::Forward) {
+            let entry = self.cursor.entry()?;
+            return Some((entry.key, entry.value.get(self.prefix..)?));
+        }
+        self.entry_elsewhere()
+    }
+
+    /// [`Scan::entry`] at any other position.
+    fn entry_elsewhere(&self) -> Option<(&[u8], &[u8])> {
         match self.position {
             Position::Nowhere | Position::Pointed | Position::BackwardPointed(_) => None,
-            Position::Forward => {
-                let entry = self.cursor.entry()?;
-                Some((entry.key, entry.value.get(self.prefix..)?))
-            }
+            Position::Forward => unreachable!("the entry of the cursor is the row"),
             Position::Followed => Some((self.cursor.entry()?.key, self.separated.as_ref()?.value()?)),
             Position::Folded | Position::Backward => Some((&self.key, &self.value)),
             Position::BackwardFollowed => Some((&self.key, self.separated.as_ref()?.value()?)),
@@ -360,19 +367,20 @@ impl<C: Cursor> Scan<C> {
     #[inline(always)]
     fn find_seen<R>(&mut self, skip: bool, see: impl FnOnce(SeenRow<'_>) -> R) -> Result<R> {
         if let Some(entry) = self.cursor.entry()
-            && (entry.seq_kind.is_plain_put() || entry.seq_kind.is_plain_pointer())
             && entry.seq_kind.seq() <= self.seq
             && !(skip && is_same(entry.key, &self.key))
             && self.bounds.below_upper(entry.key)
         {
-            self.prefix = 0;
             if entry.seq_kind.is_plain_put() {
+                self.prefix = 0;
                 self.position = Position::Forward;
                 return Ok(see(Some((entry.key, entry.value))));
             }
-            if let Some(separated) = self.separated.as_mut().filter(|_| !self.leaves_values)
+            if entry.seq_kind.is_plain_pointer()
+                && let Some(separated) = self.separated.as_mut().filter(|_| !self.leaves_values)
                 && let Some(value) = separated.value_at_position(entry, &mut self.groups)
             {
+                self.prefix = 0;
                 self.position = Position::Followed;
                 return Ok(see(Some((entry.key, value))));
             }
