@@ -50,8 +50,8 @@ impl<'e> WriteControl<'e> {
         self.admit_checked(batch, None)
     }
 
-    /// As a rule nothing holds a batch back. Part of each caller as far as that is decided, so that the permit
-    /// is made where it stays.
+    /// As a rule nothing holds a batch back. Part of each caller as far as that is decided: the permit is
+    /// made where it stays.
     #[inline(always)]
     fn admit_checked(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
         let throttle = self.throttle;

@@ -20,7 +20,7 @@ use crate::throttle::turns::HeldTurn;
 #[must_use]
 pub(crate) struct WritePermit<'t> {
     throttle: &'t Throttle,
-    /// What the batch holds, if anything.
+    /// The charges and the room of the batch, if it has any.
     held: Option<Box<Held<'t>>>,
 }
 
@@ -61,7 +61,7 @@ impl<'t> WritePermit<'t> {
         WritePermit { throttle, held: None }
     }
 
-    /// What the batch holds, from now on.
+    /// The charges and the room of the batch, from now on.
     fn held_mut(&mut self) -> &mut Held<'t> {
         self.held.get_or_insert_default()
     }

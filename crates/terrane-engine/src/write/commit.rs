@@ -98,7 +98,7 @@ impl WritePath {
         }
     }
 
-    /// The steps of the head. Part of its two callers: the first attempt of a write takes no call to come here.
+    /// The steps of the head. Part of its two callers, so that the first attempt of a write takes no call.
     #[inline(always)]
     fn write_once(&self, batch: &Batch, sync: bool, wait: &WriteWait) -> Result<SeqNo> {
         let _held = terrane_base::planted!(WriteWaitsForTrim).then(|| self.trims.hold());
