@@ -10,8 +10,11 @@
 //! part   = buffers of each class that are kept      [`PARTS`] of them, so that threads seldom meet at one
 //! ```
 //!
-//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together; further ones go back to the allocator.
-//! * *Long* ones, from [`LONG_BYTES`] on, give their pages back to the system and keep their addresses. If
+//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together. Of further ones, those of at least
+//!   [`COLD_BYTES`] give their pages back to the system and keep their addresses, the others go back to the
+//!   allocator. When sixty-four readers load filters and index blocks at the same moment they have some
+//!   megabytes in buffers, and an allocator would keep as much in the arena of each of them.
+//! * *Long* ones, from [`LONG_BYTES`] on, always give their pages back and keep their addresses. If
 //!   they went back to the allocator, glibc would from then on take memory as long as the longest of them
 //!   from its arenas, and keep as much at the end of each.
 //! * Of those of up to [`LATEST_LEN_MAX`] the ones that were kept last, [`LATEST_BYTES_MAX`] together, have
@@ -35,10 +38,16 @@ const SHORTEST_BYTES: usize = 4 << 10;
 const LONGEST_BYTES: usize = 16 << 20;
 /// Buffers of this length and more give their pages back.
 const LONG_BYTES: usize = 128 << 10;
-/// Bytes of all short buffers that are kept.
+/// Short buffers of this length and more give their pages back where there are too many to stay as they are.
+/// Of a shorter one hardly a page lies in it as a whole.
+const COLD_BYTES: usize = 16 << 10;
+/// Bytes of all short buffers that are kept with their pages.
 const WARM_BYTES_MAX: usize = 2 << 20;
 /// Long buffers of a class that a part keeps: they take addresses alone.
 const LONG_KEPT_MAX: usize = 8;
+/// Short buffers of a class that a part keeps without their pages: sixty-four readers have one of a class
+/// each. The ends of such a buffer lie in pages that it does not have alone: about a page of each stays.
+const COLD_KEPT_MAX: usize = 16;
 /// Bytes of the long buffers that keep their pages. A job that reads an extent ahead leaves two of 256 and
 /// 320 KiB, and its next extent takes them: there is room for those of another job meanwhile.
 const LATEST_BYTES_MAX: usize = 1 << 20;
@@ -50,13 +59,25 @@ const CLASSES: usize = (LONGEST_BYTES / SHORTEST_BYTES).ilog2() as usize * STEPS
 const PARTS: usize = 4;
 
 /// Kept buffers, by class.
-type Part = [Vec<Vec<u8>>; CLASSES];
+#[derive(Debug)]
+struct Part {
+    /// Short ones with their pages.
+    warm: [Vec<Vec<u8>>; CLASSES],
+    /// Short and long ones whose pages were given back.
+    cold: [Vec<Vec<u8>>; CLASSES],
+}
+
+impl Part {
+    const fn new() -> Part {
+        Part { warm: [const { Vec::new() }; CLASSES], cold: [const { Vec::new() }; CLASSES] }
+    }
+}
 
 /// See the [module](self).
 #[derive(Debug)]
 struct Buffers {
     parts: [Mutex<Part>; PARTS],
-    /// Bytes of the short buffers in all parts.
+    /// Bytes of the short buffers in all parts that have their pages.
     warm_bytes: AtomicUsize,
     /// Long buffers that have their pages, in the order in which they were kept: a few, of any class. In no
     /// part.
@@ -71,6 +92,14 @@ pub fn take_buffer(len: usize) -> Vec<u8> {
     BUFFERS.take(len)
 }
 
+/// Bytes of the buffer that [`take_buffer`] gives for `len`: what it holds of the process's memory.
+#[must_use]
+pub fn buffer_capacity(len: usize) -> usize {
+    let capacity = class_for(len).map_or(len, bytes_of);
+    debug_assert!(capacity >= len, "a buffer of {capacity} bytes for {len}");
+    capacity
+}
+
 /// Keeps a buffer for a later [`take_buffer`] of any thread, or frees it.
 pub fn keep_buffer(buffer: Vec<u8>) {
     BUFFERS.keep(buffer);
@@ -78,7 +107,7 @@ pub fn keep_buffer(buffer: Vec<u8>) {
 
 impl Buffers {
     const fn new() -> Buffers {
-        let parts = [const { Mutex::new([const { Vec::new() }; CLASSES]) }; PARTS];
+        let parts = [const { Mutex::new(Part::new()) }; PARTS];
         Buffers { parts, warm_bytes: AtomicUsize::new(0), latest: Mutex::new(VecDeque::new()) }
     }
 
@@ -98,7 +127,17 @@ impl Buffers {
         } else if bytes >= LONG_BYTES {
             self.keep_addresses(buffer);
         } else if self.is_room_for(bytes) || self.give_up_another(class) && self.is_room_for(bytes) {
-            self.part_to_fill()[class].push(buffer);
+            self.part_to_fill().warm[class].push(buffer);
+        } else {
+            self.keep_cold(buffer);
+        }
+    }
+
+    /// Keeps the addresses of a short buffer for which there is no room with its pages.
+    fn keep_cold(&self, buffer: Vec<u8>) {
+        debug_assert!(buffer.capacity() < LONG_BYTES, "long buffers have rules of their own");
+        if buffer.capacity() >= COLD_BYTES {
+            self.keep_addresses(buffer);
         }
     }
 
@@ -120,16 +159,18 @@ impl Buffers {
         }
     }
 
-    /// Gives the pages of a long buffer back and keeps its addresses, unless enough of its class are kept.
+    /// Gives the pages of a buffer back and keeps its addresses, unless enough of its class are kept.
     fn keep_addresses(&self, mut buffer: Vec<u8>) {
-        let class = class_for(buffer.capacity()).expect("a buffer that is kept is of a class");
-        debug_assert!(buffer.capacity() >= LONG_BYTES, "short buffers keep their pages");
+        let bytes = buffer.capacity();
+        let class = class_for(bytes).expect("a buffer that is kept is of a class");
+        debug_assert!(bytes >= COLD_BYTES, "most pages of a buffer of {bytes} bytes are not its own");
         if !mapping::forget(&mut buffer) {
             return;
         }
+        let most = if bytes >= LONG_BYTES { LONG_KEPT_MAX } else { COLD_KEPT_MAX };
         let mut part = self.part_to_fill();
-        if part[class].len() < LONG_KEPT_MAX {
-            part[class].push(buffer);
+        if part.cold[class].len() < most {
+            part.cold[class].push(buffer);
             return;
         }
         // The buffer is freed without the lock.
@@ -143,14 +184,15 @@ impl Buffers {
         self.warm_bytes.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
     }
 
-    /// Frees a short buffer of another class, so that those of a size that is no longer asked for make room.
+    /// Gives up a short buffer of another class, so that those of an unused size make room.
     fn give_up_another(&self, class: usize) -> bool {
         let Some(mut part) = self.free_part() else { return false };
         let short = (0..CLASSES).filter(|other| *other != class && bytes_of(*other) < LONG_BYTES);
-        let given = short.rev().find_map(|other| part[other].pop());
+        let given = short.rev().find_map(|other| part.warm[other].pop());
         drop(part);
         let Some(given) = given else { return false };
         self.warm_bytes.fetch_sub(given.capacity(), Ordering::Relaxed);
+        self.keep_cold(given);
         true
     }
 
@@ -159,12 +201,12 @@ impl Buffers {
         if let Some(latest) = self.latest_of(class) {
             return Some(latest);
         }
-        let found = self.parts_from_own().find_map(|part| part.try_lock()?[class].pop())?;
+        let Some(found) = self.parts_from_own().find_map(|part| part.try_lock()?.warm[class].pop()) else {
+            return self.parts_from_own().find_map(|part| part.try_lock()?.cold[class].pop());
+        };
         let bytes = found.capacity();
-        if bytes < LONG_BYTES {
-            let warm = self.warm_bytes.fetch_sub(bytes, Ordering::Relaxed);
-            assert!(warm >= bytes, "a buffer of {bytes} bytes leaves {warm} bytes of kept ones");
-        }
+        let warm = self.warm_bytes.fetch_sub(bytes, Ordering::Relaxed);
+        assert!(warm >= bytes, "a buffer of {bytes} bytes leaves {warm} bytes of kept ones");
         Some(found)
     }
 

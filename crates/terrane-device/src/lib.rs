@@ -35,7 +35,7 @@ mod ring;
 mod usage;
 
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes, buffer_at_least};
-pub use buffers::{Buffer, keep_buffer, take_buffer};
+pub use buffers::{Buffer, buffer_capacity, keep_buffer, take_buffer};
 pub use call::Call;
 pub use disk::{Disk, DiskLock, File, Lines, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};

@@ -44,11 +44,40 @@ fn short_buffers_are_kept_up_to_a_bound_together() {
     let before = sorted(&many);
     many.into_iter().for_each(|buffer| buffers.keep(buffer));
     assert_eq!(buffers.warm_bytes.load(Ordering::Relaxed), WARM_BYTES_MAX);
-    let lens = buffers.parts.iter().map(|part| part.lock().iter().map(Vec::len).sum::<usize>());
+    let lens = buffers.parts.iter().map(|part| part.lock().warm.iter().map(Vec::len).sum::<usize>());
     assert_eq!(lens.sum::<usize>(), WARM_BYTES_MAX / 16_384);
     let again: Vec<_> = (0..WARM_BYTES_MAX / 16_384).map(|_| buffers.take(16_384)).collect();
     assert_eq!(buffers.warm_bytes.load(Ordering::Relaxed), 0);
     assert!(sorted(&again).iter().all(|start| before.binary_search(start).is_ok()));
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "frees such buffers, to find uses of them")]
+fn short_buffers_of_many_readers_beyond_the_bound_keep_their_addresses_alone() {
+    let buffers = Buffers::new();
+    let (len, readers) = (41_000, 64);
+    assert!(readers * bytes_of(class_for(len).unwrap()) > WARM_BYTES_MAX, "more than stay with their pages");
+    let mut many: Vec<_> = (0..readers).map(|_| buffers.take(len)).collect();
+    let mut starts: Vec<_> = many.iter().map(|buffer| buffer.as_ptr().addr()).collect();
+    starts.sort_unstable();
+    many.iter_mut().for_each(|buffer| buffer.fill(7));
+    many.into_iter().for_each(|buffer| buffers.keep(buffer));
+    let warm = buffers.warm_bytes.load(Ordering::Relaxed);
+    let again: Vec<_> = (0..readers).map(|_| buffers.take(len)).collect();
+    assert!(again.iter().all(|buffer| starts.binary_search(&buffer.as_ptr().addr()).is_ok()), "none is new");
+    let left: usize = again.iter().map(|buffer| buffer.iter().filter(|byte| **byte == 7).count()).sum();
+    assert!(left >= warm / 2, "{left} bytes: the first ones have their pages");
+    // Of each of the others the ends lie in pages that are not its own.
+    assert!(left <= warm + readers * 2 * mapping::PAGE_BYTES, "{left} bytes were not given back");
+    assert!(warm <= WARM_BYTES_MAX);
+}
+
+#[test]
+fn a_buffer_has_the_capacity_that_is_foretold() {
+    let buffers = Buffers::new();
+    for len in [1, 5_000, 33_000, 41_552, 200_000, LONGEST_BYTES, LONGEST_BYTES + 1] {
+        assert_eq!(buffers.take(len).capacity(), buffer_capacity(len), "{len}");
+    }
 }
 
 #[test]
@@ -58,7 +87,7 @@ fn buffers_of_an_unused_size_make_room_for_others() {
     many(16_384, WARM_BYTES_MAX / 16_384).into_iter().for_each(|buffer| buffers.keep(buffer));
     many(32_768, 40).into_iter().for_each(|buffer| buffers.keep(buffer));
     let class = class_for(32_768).unwrap();
-    let kept: usize = buffers.parts.iter().map(|part| part.lock()[class].len()).sum();
+    let kept: usize = buffers.parts.iter().map(|part| part.lock().warm[class].len()).sum();
     assert!(kept >= 10, "{kept} of 40");
     assert!(buffers.warm_bytes.load(Ordering::Relaxed) <= WARM_BYTES_MAX);
 }
@@ -82,7 +111,7 @@ fn long_buffers_give_their_pages_back_and_keep_their_addresses() {
     let many: Vec<_> = (0..2 * PARTS * LONG_KEPT_MAX).map(|_| buffers.take(1 << 20)).collect();
     many.into_iter().for_each(|buffer| buffers.keep(buffer));
     let class = class_for(1 << 20).unwrap();
-    assert!(buffers.parts.iter().all(|part| part.lock()[class].len() <= LONG_KEPT_MAX));
+    assert!(buffers.parts.iter().all(|part| part.lock().cold[class].len() <= LONG_KEPT_MAX));
 }
 
 #[test]
@@ -149,8 +178,8 @@ fn buffers_of_other_sizes_are_not_kept() {
         buffers.keep(Vec::with_capacity(bytes));
         assert_eq!(buffers.take(bytes).len(), bytes);
     }
-    let kept = buffers.parts.iter().map(|part| part.lock().iter().map(Vec::len).sum::<usize>());
-    assert_eq!(kept.sum::<usize>(), 0);
+    let kept = |part: &Part| part.warm.iter().chain(&part.cold).map(Vec::len).sum::<usize>();
+    assert_eq!(buffers.parts.iter().map(|part| kept(&part.lock())).sum::<usize>(), 0);
 }
 
 #[test]
@@ -164,7 +193,7 @@ fn a_buffer_that_is_dropped_is_kept() {
     // No other test of this program has one of this class.
     let found = BUFFERS.parts.iter().any(|part| {
         let class = class_for(15 << 20).unwrap();
-        part.lock()[class].iter().any(|buffer| buffer.as_ptr().addr() == start)
+        part.lock().cold[class].iter().any(|buffer| buffer.as_ptr().addr() == start)
     });
     assert!(found);
 }

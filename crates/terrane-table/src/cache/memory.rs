@@ -1,6 +1,7 @@
 //! Memory layout of objects: one run for each, with the header first and then the bytes that it refers to.
-//! The parts that a search reads are adjacent, on one page. It lies in the arena, on the heap or, if it is
-//! used once, in one of the process's [buffers](terrane_device::Buffer).
+//! The parts that a search reads are adjacent, on one page. It lies in the arena; in one of the process's
+//! [buffers](terrane_device::Buffer) if it is too large for that, or is used once; or on the heap, where the
+//! cache has no arena.
 //!
 //! ```text
 //! data    Object | bytes of the block
@@ -30,7 +31,7 @@ use std::ptr::{self, NonNull};
 
 use terrane_base::prefetch::LINE_BYTES;
 use terrane_base::sync::atomic::Ordering;
-use terrane_device::{keep_buffer, take_buffer};
+use terrane_device::{buffer_capacity, keep_buffer, take_buffer};
 use terrane_format::block::Block;
 use terrane_format::filter::Filter;
 use terrane_format::index::{self, IndexBlock};
@@ -224,6 +225,11 @@ struct BufferParts {
 
 const _: () = assert!(size_of::<BufferParts>() <= LINE_BYTES);
 
+/// Bytes of memory that an object of `bytes` takes in one of the process's buffers.
+pub(super) fn bytes_in_buffer(bytes: usize) -> usize {
+    buffer_capacity(bytes.saturating_add(2 * LINE_BYTES))
+}
+
 /// Room for an object of `bytes` in one of the process's buffers. An allocation for each would leave a piece
 /// in the allocator that the next one does not fit: until version 2.38 glibc looks for aligned memory in
 /// pieces that are longer than the request.
@@ -292,13 +298,14 @@ impl Space {
     }
 }
 
-/// Creates an object of `bytes`: in the spot of its charge; on the heap if that has none; in a buffer if it
-/// is not charged, because then it is used once.
+/// Creates an object of `bytes`: in the spot of its charge. In a buffer if the cache has an arena and this
+/// object no spot, because it is too large; or if it is not charged, because then it is used once. Else on
+/// the heap.
 fn build(bytes: usize, charge: Option<Charge>, payload: impl FnOnce(&mut Space) -> Payload) -> ObjectRef {
     let spot = charge.as_ref().and_then(|charge| charge.spot.as_ref());
     let (start, len, home) = match (spot, u32::try_from(bytes)) {
         (Some(spot), _) => (spot.start, spot.bytes(), Home::Arena),
-        (None, Ok(heap_bytes)) if charge.is_some() => {
+        (None, Ok(heap_bytes)) if charge.as_ref().is_some_and(|charge| !charge.cache.has_arena()) => {
             // SAFETY: an object is not empty.
             let Some(start) = NonNull::new(unsafe { alloc(layout(bytes)) }) else {
                 handle_alloc_error(layout(bytes))

@@ -1,8 +1,8 @@
 //! Makes room: bytes are reserved for an object before it is read, and returned when its memory is free.
 //!
-//! `used` counts memory that the process has: a heap object, or a chunk of the arena. `live` counts objects
-//! in either. Evictions lower `live`; `used` follows when the evicted objects are freed, on the heap at once,
-//! in the arena with the last object of a chunk.
+//! `used` counts memory that the process has: an object on the heap or in a buffer, or a chunk of the arena.
+//! `live` counts objects in any of them. Evictions lower `live`; `used` follows when the evicted objects are
+//! freed, on the heap and in buffers at once, in the arena with the last object of a chunk.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use terrane_base::sync::spin;
 
 use super::arena::{Arena, Group, Spot};
 use super::shard::ENTRY_BYTES;
-use super::{Cache, Charge, ObjectKind};
+use super::{Cache, Charge, ObjectKind, memory};
 use crate::swip;
 
 /// Attempts to find room before a read bypasses the cache. Memory is freed two epochs after its eviction, so
@@ -80,7 +80,7 @@ impl Cache {
 
     /// Takes memory for an object; evicts to make room.
     fn charge_evicting(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
-        let need = bytes as u64;
+        let need = self.bytes_taken(kind, bytes) as u64;
         for turn in 0..RESERVE_TURNS {
             if need > self.limit.load(Ordering::Relaxed) {
                 break;
@@ -112,12 +112,12 @@ impl Cache {
         debug_assert!(most < limit || limit == 0, "data blocks keep a share of {limit} bytes, not of {most}");
         // No data block lies in a gap between index blocks.
         let gaps = self.arena.as_ref().map_or(0, |arena| arena.gap_bytes(Group::Fixed));
-        let need = bytes as u64;
+        let kind = part.kind();
+        let need = self.bytes_taken(kind, bytes) as u64;
         let held = self.holds(ObjectKind::Filter) + self.holds(ObjectKind::Index) + gaps;
         if held + need > most {
             return None;
         }
-        let kind = part.kind();
         for _ in 0..AHEAD_TURNS {
             let charge = self.charge_object(kind, bytes);
             // Without as many data blocks an eviction displaces another part; and chunks are not emptied for
@@ -144,12 +144,28 @@ impl Cache {
         charge
     }
 
+    /// Returns true if objects lie in an arena, but for those that are too large.
+    pub(super) fn has_arena(&self) -> bool {
+        self.arena.is_some()
+    }
+
+    /// Bytes of memory for an object of `bytes`. One that is too large for the arena has a whole buffer.
+    fn bytes_taken(&self, kind: ObjectKind, bytes: usize) -> usize {
+        let in_buffer = self.arena.as_ref().is_some_and(|arena| !kind.lies_outside() && !arena.takes(bytes));
+        let taken = if in_buffer { memory::bytes_in_buffer(bytes) } else { bytes };
+        debug_assert!(taken >= bytes, "an object of {bytes} bytes in {taken}");
+        taken
+    }
+
     /// Takes memory for an object if it fits into the limit.
     fn charge_object(self: &Arc<Self>, kind: ObjectKind, bytes: usize) -> Option<Charge> {
         let arena = self.arena.as_ref().filter(|arena| !kind.lies_outside() && arena.takes(bytes));
         let accounting = accounting_bytes(kind) as u64;
         let (bytes, spot) = match arena {
-            None => (self.charge(bytes as u64 + accounting).then_some(bytes)?, None),
+            None => {
+                let bytes = self.bytes_taken(kind, bytes);
+                (self.charge(bytes as u64 + accounting).then_some(bytes)?, None)
+            }
             Some(arena) => {
                 // A new chunk is charged as a whole, besides what is accounted already, so that the sum never
                 // exceeds the limit.
