@@ -76,6 +76,23 @@ fn a_read_for_which_the_cache_has_no_room_takes_buffers_that_were_used_before() 
         assert_eq!(long_in(|| (0..200).for_each(|number| get(number * 7))), 0, "{compression:?}: gets");
         assert!(store.reads() - reads >= 3 * 200, "every get reads all parts of the extent");
 
+        // It has room, but each part is too large for its arena: an eighth of a chunk is the most.
+        let outside = Cache::with_memory(16 << 20, 16 << 20, Some(SHORT_BYTES));
+        // An extent belongs to one cache.
+        let extents = write_extents(&rows, settings, 4_000_000, &store);
+        let of_outside = &extents[0];
+        let evicted = |number: u64| {
+            let mut value = Vec::new();
+            assert!(of_outside.get(&outside, &key(number), SeqNo::MAX, &mut value).unwrap().is_some());
+            let used = outside.used_bytes();
+            assert!(used > u64::from(of_outside.meta.filter.len), "the parts are in the cache");
+            outside.clear();
+            assert_eq!(outside.used_bytes(), 0, "and leave it");
+        };
+        evicted(0);
+        let again = long_in(|| (0..50).for_each(|number| evicted(number * 7)));
+        assert_eq!(again, 0, "{compression:?}: parts that were evicted and are loaded again");
+
         let scan = || {
             let options = CursorOptions { fill_cache: true, read_ahead_bytes: 256 << 10 };
             let mut cursor = ExtentCursor::new(extent.clone(), cache.clone(), options);
