@@ -10,8 +10,8 @@
 //! part   = buffers of each class that are kept      [`PARTS`] of them, so that threads seldom meet at one
 //! ```
 //!
-//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together. Of further ones, those of at least
-//!   [`COLD_BYTES`] give their pages back to the system and keep their addresses, the others go back to the
+//! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together. Of the others, those of at least
+//!   [`COLD_BYTES`] give their pages back to the system and keep their addresses, shorter ones go back to the
 //!   allocator. When sixty-four readers load filters and index blocks at the same moment they have some
 //!   megabytes in buffers, and an allocator would keep as much in the arena of each of them.
 //! * *Long* ones, from [`LONG_BYTES`] on, always give their pages back and keep their addresses. If

@@ -151,8 +151,9 @@ impl Cache {
 
     /// Bytes of memory for an object of `bytes`. One that is too large for the arena has a whole buffer.
     fn bytes_taken(&self, kind: ObjectKind, bytes: usize) -> usize {
-        let in_buffer = self.arena.as_ref().is_some_and(|arena| !kind.lies_outside() && !arena.takes(bytes));
-        let taken = if in_buffer { memory::bytes_in_buffer(bytes) } else { bytes };
+        let lies_in_buffer =
+            self.arena.as_ref().is_some_and(|arena| !kind.lies_outside() && !arena.takes(bytes));
+        let taken = if lies_in_buffer { memory::bytes_in_buffer(bytes) } else { bytes };
         debug_assert!(taken >= bytes, "an object of {bytes} bytes in {taken}");
         taken
     }
