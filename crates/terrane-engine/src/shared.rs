@@ -239,8 +239,16 @@ impl Shared {
         self.opening.refuse_elsewhere(what, remedy)
     }
 
-    pub(crate) fn is_closing(&self) -> bool {
+    /// Returns true if the close has begun.
+    #[must_use]
+    pub fn is_closing(&self) -> bool {
         self.opening.is_closing()
+    }
+
+    /// Returns true on a thread of the background of this database, where a close would wait for itself.
+    #[must_use]
+    pub fn is_on_own_thread(&self) -> bool {
+        crate::reentrancy::works_for(self.instance())
     }
 
     /// Appends an edit, with the void marks of ingests whose edit failed.

@@ -19,6 +19,8 @@ use crate::Db;
 /// levels, unless the option `history_bytes` keeps it: a reader that asks for changes which are no longer
 /// kept gets an error of the kind [`Gone`](crate::Kind::Gone) that names the oldest kept one
 /// ([`Error::oldest`](crate::Error::oldest)). A reader does not keep segments from being removed.
+/// Nor does it keep the database open: once the last [handle](crate::Db#handles) is gone it ends with
+/// [`Cancelled`](crate::Kind::Cancelled).
 ///
 /// The creation and the drop of a table are no changes, nor are its options: a replica makes a table when it
 /// meets its name first. A put that expires comes with the time at which it expires; the expiry itself is no

@@ -11,8 +11,8 @@ use terrane_engine::PinnedRange;
 /// A key and its value.
 pub type Row = (Vec<u8>, Vec<u8>);
 
-/// The rows of a range in key order, from both ends; owns its data, so it may outlive every handle, and goes
-/// on after the database is closed.
+/// The rows of a range in key order, from both ends. It has no lifetime: it keeps the database open, and goes
+/// on after a [`Db::close`](crate::Db::close): see [`Db`](crate::Db#handles).
 ///
 /// It sees the table as it was when the iterator was made. After an error it ends; one is `TooOld`, if it is
 /// older than the option `reader_age_max_ms` allows.

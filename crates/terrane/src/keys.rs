@@ -97,7 +97,7 @@ impl Table {
     /// Pins the present state for a scan.
     #[track_caller]
     pub(crate) fn pin(&self) -> Pin {
-        snapshot::pin(&self.engine, Origin::here(ReaderKind::Scan))
+        snapshot::pin(&self.handle, Origin::here(ReaderKind::Scan))
     }
 
     /// The rows within encoded bounds; none but the error where there are no such bounds.
@@ -109,7 +109,7 @@ impl Table {
     /// As [`Table::iter_at`], of the present state: a reader of its own.
     pub(crate) fn iter_now(&self, bounds: Result<Bounds>, origin: Origin) -> Iter {
         let bounds = self.refuse_if_dropped().and(bounds);
-        let rows = bounds.map(|bounds| PinnedRange::own(self.engine.clone(), &self.inner, bounds, origin));
+        let rows = bounds.map(|bounds| PinnedRange::own(self.handle.clone(), &self.inner, bounds, origin));
         Iter::new(rows, self.order.clone())
     }
 

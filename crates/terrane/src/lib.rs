@@ -31,6 +31,9 @@
 //! ranges are those of Rust over any of these ([`KeyBounds`]). Reads return a [`Value`] or a [`Row`], which
 //! owns its bytes.
 //!
+//! Handles have no lifetimes, and each keeps the database open: a program may keep a [`Table`] alone. The
+//! drop of the last one closes it, and so does [`Db::close`], for all of them ([more](Db#handles)).
+//!
 //! # What survives what
 //!
 //! | write | death of the process | loss of power |
@@ -144,6 +147,7 @@ pub use changes::Changes;
 pub use cursor::Cursor;
 pub use cursor::keys::KeyCursor;
 pub use db::Db;
+pub use db::handle::WeakDb;
 pub use durability::Durability;
 #[expect(deprecated, reason = "the former name")]
 pub use durability::Sync;

@@ -155,7 +155,7 @@ impl Db {
     #[track_caller]
     pub fn snapshot_labelled(&self, label: &str) -> Snapshot {
         let origin = Origin { label: Some(label.to_owned()), ..Origin::here(ReaderKind::Snapshot) };
-        Snapshot { pin: pin(self.engine(), origin) }
+        Snapshot { pin: pin(self.handle(), origin) }
     }
 
     /// Calls `listener` for later events: flushes, compactions, stalls, background failures, tables and

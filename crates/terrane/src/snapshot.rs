@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use terrane_base::{Error, Result, SeqNo};
-use terrane_engine::{Bounds, Engine, Origin};
+use terrane_engine::{Bounds, Origin};
 
+use crate::db::handle::Handle;
 use crate::table::slices;
 use crate::{Cursor, Iter, KeyBounds, Table, Value, Values};
 
@@ -12,13 +13,13 @@ use crate::{Cursor, Iter, KeyBounds, Table, Value, Values};
 pub(crate) type Pin = Arc<terrane_engine::Snapshot>;
 
 /// Pins the present state, for a reader of this origin.
-pub(crate) fn pin(engine: &Arc<Engine>, origin: Origin) -> Pin {
-    Arc::new(terrane_engine::Snapshot::from(engine.clone(), origin))
+pub(crate) fn pin(handle: &Arc<Handle>, origin: Origin) -> Pin {
+    Arc::new(terrane_engine::Snapshot::from(handle.clone(), origin))
 }
 
 /// The database as it was at one moment, over all tables. Cheap to make and to clone; keeps the versions that
-/// it sees from being dropped while it lives. It does not keep the database open, and reads on after a close:
-/// see [`Db`](crate::Db#handles).
+/// it sees from being dropped while it lives. It keeps the database open, and reads on after a
+/// [`Db::close`](crate::Db::close): see [`Db`](crate::Db#handles).
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

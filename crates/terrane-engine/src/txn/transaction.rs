@@ -29,6 +29,7 @@ use crate::observe::stats::add;
 use crate::read::scan::Bounds;
 use crate::read::snapshots::snapshot::Snapshot;
 use crate::readers::{Origin, ReaderKind};
+use crate::shared::SharedRef;
 use crate::txn::options::{Concurrency, Isolation, TransactionOptions};
 use commit::check_delete;
 
@@ -71,6 +72,8 @@ pub struct Transaction {
     expiry: Option<Arc<Expiry>>,
     /// True if locks and watch belong to a prepared transaction now.
     is_handed_over: bool,
+    /// The handle that its snapshots keep as well. Last, because its drop may close the engine.
+    opened: SharedRef,
 }
 
 impl Transaction {
@@ -80,6 +83,21 @@ impl Transaction {
     /// `Invalid` if the database is open for reading only, `Cancelled` if it is closing.
     #[track_caller]
     pub fn begin(engine: Arc<Engine>, options: TransactionOptions) -> Result<Transaction> {
+        Transaction::begin_for(engine.clone(), engine, options)
+    }
+
+    /// As [`Transaction::begin`], for a caller whose handle of the engine the transaction and its snapshots
+    /// keep.
+    ///
+    /// # Errors
+    /// As there.
+    #[track_caller]
+    pub fn begin_for(
+        engine: Arc<Engine>,
+        opened: SharedRef,
+        options: TransactionOptions,
+    ) -> Result<Transaction> {
+        debug_assert!(opened.instance() == engine.instance(), "the handle is one of this engine");
         engine.refuse_if_read_only()?;
         if engine.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
@@ -88,7 +106,7 @@ impl Transaction {
         txn.watch.begin();
         let origin = Origin::here(ReaderKind::Transaction);
         let (since, snapshot) =
-            txn.window.register(|| take_snapshot(&engine, options.isolation, origin.clone()));
+            txn.window.register(|| take_snapshot(&opened, options.isolation, origin.clone()));
         let id = txn.new_owner();
         add(&engine.counters.transactions_begun, 1);
         let ends = options.expires_after.map(|after| engine.env.clock.now().saturating_add(after));
@@ -110,6 +128,7 @@ impl Transaction {
             kept_bytes: 0,
             expiry,
             is_handed_over: false,
+            opened,
         })
     }
 
@@ -242,7 +261,7 @@ impl Transaction {
     /// Moves its snapshot to this moment. Requires: it has read nothing.
     fn renew(&mut self) {
         let window = &self.engine.txn.window;
-        let take = || take_snapshot(&self.engine, self.options.isolation, self.origin.clone());
+        let take = || take_snapshot(&self.opened, self.options.isolation, self.origin.clone());
         let (since, snapshot) = window.register(take);
         debug_assert!(since >= self.since, "a snapshot that is taken later is of an earlier moment");
         window.unregister(self.since);
@@ -348,15 +367,11 @@ impl Transaction {
 }
 
 /// A position, and the snapshot that keeps it readable where all reads see one.
-fn take_snapshot(
-    engine: &Arc<Engine>,
-    isolation: Isolation,
-    origin: Origin,
-) -> (SeqNo, Option<Arc<Snapshot>>) {
+fn take_snapshot(opened: &SharedRef, isolation: Isolation, origin: Origin) -> (SeqNo, Option<Arc<Snapshot>>) {
     if isolation == Isolation::ReadCommitted {
-        return (engine.visible(), None);
+        return (opened.visible(), None);
     }
-    let snapshot = Snapshot::from(engine.clone(), origin);
+    let snapshot = Snapshot::from(opened.clone(), origin);
     (snapshot.seq(), Some(Arc::new(snapshot)))
 }
 

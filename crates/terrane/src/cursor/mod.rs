@@ -9,8 +9,8 @@ use terrane_engine::{Hold, RenewableScan, TableScan};
 use crate::Table;
 use crate::snapshot::Pin;
 
-/// A position in a table that lends keys and values instead of copying them. It does not keep the database
-/// open, and reads on after a close: see [`Db`](crate::Db#handles).
+/// A position in a table that lends keys and values instead of copying them. It keeps the database open, and
+/// reads on after a [`Db::close`](crate::Db::close): see [`Db`](crate::Db#handles).
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

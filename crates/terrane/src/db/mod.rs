@@ -5,14 +5,17 @@ mod open;
 
 mod rows;
 
+pub(crate) mod handle;
+
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use terrane_base::Result;
 use terrane_base::options::Options;
-use terrane_base::{Result, callback};
 use terrane_engine::Engine;
 
+use crate::db::handle::{Handle, WeakDb};
 use crate::{Table, TableOptions};
 
 /// An open database. Cheap to clone; usable from any thread.
@@ -31,65 +34,90 @@ use crate::{Table, TableOptions};
 ///
 /// # Handles
 ///
-/// The clones of a `Db` keep the database open. [`Db::close`], or the drop of the last clone, closes it,
-/// whatever else is still there; where the last clone is dropped in a callback, a thread of its own closes it
-/// a little later. From then on
-///
-/// * writes, transactions and changes of tables fail with [`Kind::Cancelled`](crate::Kind::Cancelled),
-///   whatever handle they go through;
-/// * a [`Table`], [`Snapshot`](crate::Snapshot), [`Iter`](crate::Iter) or [`Cursor`](crate::Cursor) that is
-///   still there keeps reading what it saw, from the files that the database had. Drop it before the database
-///   is opened again: that opening knows nothing of it and may use the space of the extents that it reads.
-///   Such a read fails, with [`Kind::Corrupt`](crate::Kind::Corrupt) as a rule; it never gives what the later
-///   opening has written.
-///
-/// Store the `Db` beside the tables, then, and not the tables alone.
+/// Every handle keeps the database open: the clones of a `Db`, each [`Table`],
+/// [`Snapshot`](crate::Snapshot), [`Iter`](crate::Iter), [`Cursor`](crate::Cursor) and
+/// [`Transaction`](crate::Transaction). So a program may keep a table alone. The drop of the last one closes
+/// the database, and cannot report an error; where it is dropped in a callback, or on a thread of the
+/// database's background, a thread of its own closes the database a little later. [`Changes`](crate::Changes)
+/// and [`Ticket`](crate::Ticket) do not keep it open.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// # let path = dir.path().join("data");
-/// let table = terrane::Db::open(&path)?.table_or_create("users")?; // the only `Db` is dropped here
-/// assert_eq!(table.put("ada", "1815").unwrap_err().kind(), terrane::Kind::Cancelled);
-/// assert_eq!(table.get("ada")?, None); // reads still work
+/// let table = terrane::Db::open(&path)?.table_or_create("users")?; // the table is the only handle
+/// table.put("ada", "1815")?;
+/// assert_eq!(terrane::Db::open(&path).unwrap_err().kind(), terrane::Kind::Busy); // it is open
+/// drop(table); // closes the database
+/// assert!(terrane::Db::open(&path)?.table("users")?.contains("ada")?);
 /// # Ok(())
 /// # }
 /// ```
+///
+/// [`Db::close`] closes it at once, for all handles. From then on
+///
+/// * writes, transactions and changes of tables fail with [`Kind::Cancelled`](crate::Kind::Cancelled),
+///   whatever handle they go through;
+/// * tables, snapshots, iterators and cursors that are still there keep reading what they saw, from the files
+///   that the database had. Drop them before the database is opened again: that opening knows nothing of them
+///   and may use the space of the extents that they read. Such a read fails, with
+///   [`Kind::Corrupt`](crate::Kind::Corrupt) as a rule; it never gives what the later opening has written.
+///
+/// An object that the database keeps itself, a listener, a merge operator or a compaction filter, must not
+/// hold any of these handles, or the database stays open until [`Db::close`] is called: let it hold a
+/// [`WeakDb`](crate::WeakDb), which [`Db::downgrade`] returns.
 #[derive(Clone)]
 pub struct Db {
-    handle: Arc<Handle>,
-}
-
-/// Closes the engine when the last `Db` goes. Tables, snapshots and iterators keep the engine's memory alive.
-struct Handle {
-    engine: Arc<Engine>,
+    /// Also what keeps the database open.
     default_table: Table,
-}
-
-impl Drop for Handle {
-    fn drop(&mut self) {
-        // No caller is left for the error; a caller that needs it calls `close`.
-        if !callback::is_inside() {
-            let _ = self.engine.close();
-            return;
-        }
-        // A callback must not wait for work of which it may be a part, and no other handle is left to close
-        // the engine.
-        let engine = self.engine.clone();
-        let close = Box::new(move || drop(engine.close()));
-        let _ = self.engine.env().spawn.spawn("terrane-close", close);
-    }
 }
 
 impl Db {
     pub(crate) fn from_engine(engine: Arc<Engine>) -> Db {
-        let inner = engine.catalog().require("default").expect("every database has the default table");
-        let default_table = Table::new(engine.clone(), inner);
-        Db { handle: Arc::new(Handle { engine, default_table }) }
+        Db::of(Handle::new(engine))
     }
 
+    fn of(handle: Arc<Handle>) -> Db {
+        let inner =
+            handle.engine().catalog().require("default").expect("every database has the default table");
+        Db { default_table: Table::new(handle, inner) }
+    }
+
+    #[inline]
     pub(crate) fn engine(&self) -> &Arc<Engine> {
-        &self.handle.engine
+        &self.default_table.engine
+    }
+
+    #[inline]
+    pub(crate) fn handle(&self) -> &Arc<Handle> {
+        &self.default_table.handle
+    }
+
+    fn own_table(&self, inner: Arc<terrane_engine::Table>) -> Table {
+        Table::new(self.handle().clone(), inner)
+    }
+
+    /// A handle that does not keep the database open, for what the database itself keeps.
+    ///
+    /// ```
+    /// # fn main() -> terrane::Result<()> {
+    /// # let db = terrane::Db::open_in_memory()?;
+    /// use terrane::{JobEnded, Listener, WeakDb};
+    /// struct Sizes(WeakDb); // with a `Db` or a `Table` the database would never close by itself
+    /// impl Listener for Sizes {
+    ///     fn compaction_ended(&self, _job: &JobEnded) {
+    ///         if let Some(db) = self.0.upgrade() {
+    ///             println!("{}", db.shape());
+    ///         }
+    ///     }
+    /// }
+    /// db.add_listener(std::sync::Arc::new(Sizes(db.downgrade())))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn downgrade(&self) -> WeakDb {
+        WeakDb::of(self.handle())
     }
 
     /// The table that exists in every database.
@@ -102,7 +130,7 @@ impl Db {
     /// ```
     #[must_use]
     pub fn default_table(&self) -> &Table {
-        &self.handle.default_table
+        &self.default_table
     }
 
     /// Opens the table `name`.
@@ -118,8 +146,7 @@ impl Db {
     /// # Errors
     /// `NotFound`, naming the tables that exist.
     pub fn table(&self, name: &str) -> Result<Table> {
-        let inner = self.engine().catalog().require(name)?;
-        Ok(Table::new(self.engine().clone(), inner))
+        Ok(self.own_table(self.engine().catalog().require(name)?))
     }
 
     /// Creates the table `name`; durable on return.
@@ -135,8 +162,7 @@ impl Db {
     /// # Errors
     /// `Invalid` for a bad or used name, `Full`, `Poisoned`, `Io`.
     pub fn create_table(&self, name: &str, options: &TableOptions) -> Result<Table> {
-        let inner = self.engine().create_table(name, &options.overrides)?;
-        Ok(Table::new(self.engine().clone(), inner))
+        Ok(self.own_table(self.engine().create_table(name, &options.overrides)?))
     }
 
     /// Opens the table `name`, or creates it with the database's options.
@@ -152,7 +178,7 @@ impl Db {
     /// As [`Db::create_table`].
     pub fn table_or_create(&self, name: &str) -> Result<Table> {
         match self.engine().catalog().find(name) {
-            Some(inner) => Ok(Table::new(self.engine().clone(), inner)),
+            Some(inner) => Ok(self.own_table(inner)),
             None => self.create_table(name, &TableOptions::new()),
         }
     }
@@ -212,8 +238,9 @@ impl Db {
         self.engine().dir()
     }
 
-    /// Makes every write durable, stops the background and releases the lock. Other handles get errors from
-    /// then on. Dropping the last handle does the same but cannot report an error.
+    /// Makes every write durable, stops the background and releases the lock, also while there are other
+    /// handles: writes through them fail from then on ([`Db`](Db#handles)). Dropping the last handle does the
+    /// same but cannot report an error.
     ///
     /// ```
     /// # let db = terrane::Db::open_in_memory()?;

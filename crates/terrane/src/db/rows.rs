@@ -168,7 +168,7 @@ impl Db {
     #[must_use]
     #[track_caller]
     pub fn snapshot(&self) -> Snapshot {
-        Snapshot { pin: pin(self.engine(), Origin::here(ReaderKind::Snapshot)) }
+        Snapshot { pin: pin(self.handle(), Origin::here(ReaderKind::Snapshot)) }
     }
 
     /// Makes every write so far durable.

@@ -15,6 +15,7 @@ use terrane_base::{Error, Kind, Result, TableId};
 use terrane_engine::Engine;
 
 use crate::TableOptions;
+use crate::db::handle::Handle;
 
 pub(crate) use read::slices;
 pub(crate) use write::moment_at;
@@ -34,14 +35,13 @@ pub(crate) use write::moment_at;
 /// # }
 /// ```
 ///
-/// # After the close
-///
-/// A table does not keep the database open: [`Db`](crate::Db) does, and once that is closed, or its last
-/// handle was dropped, writes through tables that are still there fail with
-/// [`Kind::Cancelled`](crate::Kind::Cancelled). Reads go on: see [`Db`](crate::Db#handles).
+/// A table keeps its database open, as a `Db` does: see [`Db`](crate::Db#handles).
 #[derive(Clone)]
 pub struct Table {
+    /// Beside the handle, so that a read of a row needs no step more.
     pub(crate) engine: Arc<Engine>,
+    /// Keeps the database open.
+    pub(crate) handle: Arc<Handle>,
     pub(crate) inner: Arc<terrane_engine::Table>,
     /// Key order; `None` if keys are ordered bytewise. Stored here, so that bytewise order costs no load.
     pub(crate) order: Option<Arc<Order>>,
@@ -50,9 +50,9 @@ pub struct Table {
 }
 
 impl Table {
-    pub(crate) fn new(engine: Arc<Engine>, inner: Arc<terrane_engine::Table>) -> Table {
+    pub(crate) fn new(handle: Arc<Handle>, inner: Arc<terrane_engine::Table>) -> Table {
         let order = inner.semantics.order().cloned();
-        Table { engine, inner, order, filters: true }
+        Table { engine: handle.engine().clone(), handle, inner, order, filters: true }
     }
 
     /// Its name.

@@ -217,7 +217,8 @@ impl Db {
     /// As [`Db::transaction`].
     #[track_caller]
     pub fn bare_transaction(&self, options: &TransactionOptions) -> Result<BareTransaction> {
-        Ok(BareTransaction { core: Core::begin(self.engine().clone(), options.clone())? })
+        let core = Core::begin_for(self.engine().clone(), self.handle().clone(), options.clone())?;
+        Ok(BareTransaction { core })
     }
 
     /// As [`Db::commit_prepared`], with the changes of `more` after the prepared ones, atomically. Keys of

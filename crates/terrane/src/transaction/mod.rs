@@ -62,7 +62,7 @@ pub struct Transaction {
 impl Transaction {
     #[track_caller]
     pub(crate) fn begin(db: &Db, options: &TransactionOptions) -> Result<Transaction> {
-        let core = Core::begin(db.engine().clone(), options.clone())?;
+        let core = Core::begin_for(db.engine().clone(), db.handle().clone(), options.clone())?;
         let (id, limits) = (core.id(), options.clone());
         Ok(Transaction { batch: IndexedBatch::new(), core: Mutex::new(core), limits, id })
     }

@@ -182,7 +182,7 @@ impl Transaction {
             let scan = core.before_scan(table.id(), &bounds);
             self.check_limits(&core, 0)?;
             let pin = core.snapshot().cloned();
-            (scan, pin.unwrap_or_else(|| snapshot::pin(&table.engine, Origin::here(ReaderKind::Transaction))))
+            (scan, pin.unwrap_or_else(|| snapshot::pin(&table.handle, Origin::here(ReaderKind::Transaction))))
         };
         let rows = BatchIter::new(&self.batch, table, Ok(bounds.clone()), pin);
         Ok(TransactionIter { rows, transaction: self, scan, bounds, seen: [None, None], is_whole: false })

@@ -7,7 +7,8 @@
 )]
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex};
+use std::path::Path;
+use std::sync::{Arc, Barrier, Mutex};
 
 use terrane::{
     Batch, CompactionContext, CompactionFilter, Db, Durability, FilterDecision, Functions, IngestOptions,
@@ -188,48 +189,111 @@ fn no_callback_can_change_what_it_is_a_part_of_and_each_can_read() {
     db.close().unwrap();
 }
 
-/// Lets the last handle of a database go in the middle of a read.
-#[derive(Debug, Default)]
-struct LetsGo(Mutex<Option<Db>>);
+/// Makes the filter of a compaction, and gives it the last handle of the database.
+#[derive(Debug)]
+struct HandsOver {
+    table: Mutex<Option<Table>>,
+    /// The caller comes to it when it has no handle any more.
+    gate: Barrier,
+    in_a_call: bool,
+}
 
-impl MergeOperator for LetsGo {
+impl CompactionFilter for HandsOver {
+    fn name(&self) -> &str {
+        "hands-over"
+    }
+
+    fn filter(&self, _: &[u8], _: &[u8]) -> FilterDecision {
+        FilterDecision::Keep
+    }
+
+    fn for_compaction(&self, _: CompactionContext) -> Option<Arc<dyn CompactionFilter>> {
+        let table = self.table.lock().unwrap().take()?;
+        self.gate.wait();
+        Some(Arc::new(LetsGo { table: Mutex::new(Some(table)), in_a_call: self.in_a_call }))
+    }
+
+    fn sees_all(&self) -> bool {
+        true
+    }
+}
+
+/// Lets the handle go when it is called, or with itself when the compaction has ended.
+#[derive(Debug)]
+struct LetsGo {
+    table: Mutex<Option<Table>>,
+    in_a_call: bool,
+}
+
+impl CompactionFilter for LetsGo {
     fn name(&self) -> &str {
         "lets-go"
     }
 
-    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
-        drop(self.0.lock().unwrap().take());
-        out.extend_from_slice(operands.last().unwrap());
-        Ok(())
+    fn filter(&self, _: &[u8], _: &[u8]) -> FilterDecision {
+        if self.in_a_call {
+            drop(self.table.lock().unwrap().take());
+        }
+        FilterDecision::Keep
+    }
+
+    fn sees_all(&self) -> bool {
+        true
     }
 }
 
-#[test]
-fn a_database_whose_last_handle_a_callback_drops_is_closed() {
-    let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("data");
-    let operator = Arc::new(LetsGo::default());
-    let operators = MergeOperators::new().with(operator.clone()).unwrap();
-    let mut options = Options::default();
-    options.set("merge_operator", "lets-go").unwrap();
-    let functions = Functions { operators, ..Functions::default() };
-    let db = Db::open_with_functions(&path, &options, functions.clone()).unwrap();
-    let table = db.default_table().clone();
-    table.merge(b"k", b"v").unwrap();
-    *operator.0.lock().unwrap() = Some(db);
-    assert_eq!(table.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
-    assert!(operator.0.lock().unwrap().is_none(), "it was let go");
-    // The table keeps memory alive, but not the database open.
+/// Opens the database as soon as its close has ended.
+fn open_once_closed(path: &Path, options: &Options) -> Db {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
-    let again = loop {
-        match Db::open_with_functions(&path, &options, functions.clone()) {
+    loop {
+        match Db::open_with(path, options) {
             Err(error) if error.kind() == Kind::Busy => {
                 assert!(std::time::Instant::now() < end, "it is still open: {error}");
                 std::thread::yield_now();
             }
-            opened => break opened.unwrap(),
+            opened => return opened.unwrap(),
         }
-    };
-    assert_eq!(again.get(b"k").unwrap().as_deref(), Some(&b"v"[..]));
-    drop(table);
+    }
+}
+
+#[test]
+fn a_database_whose_last_handle_a_compaction_drops_is_closed() {
+    for in_a_call in [true, false] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("data");
+        let options = Options { memory_bytes: 32 << 20, overflow_runs_max: 2, ..Options::default() };
+        let db = Db::open_with(&path, &options).unwrap();
+        let manual = TableOptions::new().set("auto_compaction", "false").unwrap();
+        let table = db.create_table("t", &manual).unwrap();
+        for round in 0..6u8 {
+            (0..10u8).for_each(|key| table.put([key], [round]).unwrap());
+            db.flush().unwrap();
+        }
+        let held = Mutex::new(Some(table.clone()));
+        let hands_over = Arc::new(HandsOver { table: held, gate: Barrier::new(2), in_a_call });
+        table.set_compaction_filter(Some(hands_over.clone()));
+        table.set_option("auto_compaction", "true").unwrap();
+        drop((db, table));
+        hands_over.gate.wait();
+        // No thread waits for itself, and the close waits for the compaction.
+        let rows = open_once_closed(&path, &options).table("t").unwrap().iter().map(Result::unwrap);
+        assert!(rows.eq((0..10u8).map(|key| (vec![key], vec![5]))), "in a call: {in_a_call}");
+    }
+}
+
+/// A ticket keeps no database open: what its callback holds does, until it was called.
+#[test]
+fn a_database_whose_last_handle_the_callback_of_a_ticket_drops_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("data");
+    let options = Options { memory_bytes: 32 << 20, ..Options::default() };
+    let db = Db::open_with(&path, &options).unwrap();
+    let mut batch = Batch::new();
+    batch.put(db.default_table(), "k", "v").unwrap();
+    let ticket = db.write_async(&batch, Durability::Synced).unwrap();
+    ticket.on_done(move |outcome| {
+        outcome.unwrap();
+        drop(db);
+    });
+    assert_eq!(open_once_closed(&path, &options).get("k").unwrap().unwrap(), "v");
 }

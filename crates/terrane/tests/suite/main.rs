@@ -17,6 +17,7 @@ mod extent_filter;
 mod filters;
 mod forms;
 mod golden;
+mod handles;
 mod in_memory;
 mod ingest;
 mod inventory;

@@ -157,7 +157,8 @@ pub struct WorkFailed {
 ///
 /// Methods are called one after the other, in the order of events, on one thread of the background. Reading
 /// the database is fine there; a call that changes it, or waits for its background, is refused with
-/// `Invalid`: hand it to a thread of your own. A listener that keeps a handle of the database keeps it open.
+/// `Invalid`: hand it to a thread of your own. A listener that keeps a handle of the database, such as a
+/// table, keeps it open: let it keep a weak one, which `Db::downgrade` returns.
 pub trait Listener: Send + Sync {
     /// A flush begins.
     fn flush_began(&self, _job: &JobBegan) {}
