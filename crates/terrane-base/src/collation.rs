@@ -38,6 +38,25 @@ use std::sync::atomic::{self, AtomicBool};
 use crate::{Error, Result, callback, key};
 
 /// A comparison of keys. See the [module](self) for the contract.
+///
+/// ```
+/// # use std::cmp::Ordering;
+/// # use terrane_base::Comparator;
+/// /// Shorter keys first.
+/// #[derive(Debug)]
+/// struct ByLength;
+/// impl Comparator for ByLength {
+///     fn name(&self) -> &str {
+///         "by-length"
+///     }
+///
+///     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+///         left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+///     }
+/// }
+///
+/// assert_eq!(ByLength.compare(b"z", b"aa"), Ordering::Less);
+/// ```
 pub trait Comparator: Send + Sync + fmt::Debug {
     /// The name that is stored with tables: 1 to 64 bytes without control characters.
     fn name(&self) -> &str;

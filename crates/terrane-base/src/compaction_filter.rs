@@ -19,6 +19,19 @@ use std::fmt;
 use std::sync::Arc;
 
 /// The decision about a row.
+///
+/// ```
+/// # use terrane_base::FilterDecision;
+/// /// Rewrites values of an old form, and drops a whole day of the log.
+/// fn decide(key: &[u8], value: &[u8]) -> FilterDecision {
+///     match value.strip_prefix(b"v1:") {
+///         _ if key.starts_with(b"log/2024-01-30") => FilterDecision::RemoveUntil(b"log/2024-01-31".into()),
+///         Some(old) => FilterDecision::Change([b"v2:", old].concat()),
+///         None => FilterDecision::Keep,
+///     }
+/// }
+/// assert_eq!(decide(b"user/ada", b"v1:1815"), FilterDecision::Change(b"v2:1815".into()));
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FilterDecision {
@@ -44,6 +57,29 @@ pub struct CompactionContext {
 }
 
 /// Looks at rows in compactions. See the [module](self) for the rules.
+///
+/// ```
+/// # use terrane_base::{CompactionFilter, FilterDecision};
+/// /// Drops sessions that were closed.
+/// #[derive(Debug)]
+/// struct Closed;
+///
+/// impl CompactionFilter for Closed {
+///     fn name(&self) -> &str {
+///         "closed-sessions"
+///     }
+///
+///     fn filter(&self, key: &[u8], value: &[u8]) -> FilterDecision {
+///         match key.starts_with(b"session/") && value == b"closed" {
+///             true => FilterDecision::Remove,
+///             false => FilterDecision::Keep,
+///         }
+///     }
+/// }
+///
+/// assert_eq!(Closed.filter(b"session/7", b"closed"), FilterDecision::Remove);
+/// assert_eq!(Closed.filter(b"user/ada", b"closed"), FilterDecision::Keep);
+/// ```
 pub trait CompactionFilter: Send + Sync + fmt::Debug {
     /// A name, for errors.
     fn name(&self) -> &str;

@@ -86,6 +86,13 @@ pub struct Env {
 
 impl Env {
     /// The real world.
+    ///
+    /// ```
+    /// # use terrane_base::env::Env;
+    /// let env = Env::real();
+    /// let before = env.clock.now();
+    /// assert!(env.clock.now() >= before);
+    /// ```
     #[must_use]
     pub fn real() -> Self {
         let real = Arc::new(RealEnv::new());

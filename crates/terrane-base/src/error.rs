@@ -1,6 +1,9 @@
 //! One error type for the whole engine. Its [`Kind`] says what the caller must do; its text names the object
 //! and the remedy; its location names the file and offset, if there is one.
 
+mod facts;
+mod make;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -10,6 +13,19 @@ use crate::SeqNo;
 pub type Result<T> = std::result::Result<T, Error>;
 
 /// Kinds of [`Error`]: each says how the caller should react.
+///
+/// ```
+/// # use terrane_base::{Error, Kind};
+/// fn react(error: &Error) {
+///     match error.kind() {
+///         kind if kind.is_worth_another_run() => println!("run the transaction again"),
+///         Kind::Busy | Kind::Full => println!("writes wait: {error}"),
+///         Kind::Corrupt | Kind::Poisoned => println!("call the operator: {error}"),
+///         kind => println!("{}: {error}", kind.as_str()),
+///     }
+/// }
+/// # react(&Error::invalid("a key"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Kind {
@@ -46,12 +62,23 @@ pub enum Kind {
 
 impl Kind {
     /// Returns true if the same transaction may well succeed when it is run again from its beginning.
+    ///
+    /// ```
+    /// # use terrane_base::Kind;
+    /// assert!(Kind::Conflict.is_worth_another_run()); // another writer was faster
+    /// assert!(!Kind::Invalid.is_worth_another_run()); // it would be refused again
+    /// ```
     #[must_use]
     pub fn is_worth_another_run(self) -> bool {
         matches!(self, Kind::Conflict | Kind::Deadlock | Kind::TooOld | Kind::TimedOut)
     }
 
     /// The kind as one or two lower-case words, stable across versions.
+    ///
+    /// ```
+    /// # use terrane_base::Kind;
+    /// assert_eq!(Kind::NotFound.as_str(), "not found");
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -133,100 +160,6 @@ impl Inner {
 pub struct Error(Arc<Inner>);
 
 impl Error {
-    /// Makes an error of `kind` that reads as `message`.
-    #[cold]
-    pub fn new(kind: Kind, message: impl Into<String>) -> Self {
-        Error(Arc::new(Inner::new(kind, message.into())))
-    }
-
-    /// The caller passed something that cannot be accepted; `message` names it and the remedy.
-    #[cold]
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Error::new(Kind::Invalid, message)
-    }
-
-    /// Stored bytes are wrong. Add the place with [`Error::at`].
-    #[cold]
-    pub fn corrupt(message: impl Into<String>) -> Self {
-        Error::new(Kind::Corrupt, message)
-    }
-
-    /// These transactions wait for each other: each edge ends where the next one begins.
-    #[cold]
-    pub fn deadlock(cycle: Vec<WaitsFor>) -> Self {
-        let edges: Vec<_> = cycle.iter().map(WaitsFor::to_string).collect();
-        let message = format!("deadlock: {}; run the transaction again", edges.join(", "));
-        Error(Arc::new(Inner { cycle, ..Inner::new(Kind::Deadlock, message) }))
-    }
-
-    /// `what` was requested and is no longer kept; `oldest` is the first change that still is, if changes
-    /// were requested.
-    #[cold]
-    pub fn gone(what: impl fmt::Display, oldest: Option<SeqNo>) -> Self {
-        let from = oldest.map(|oldest| format!(" (oldest is {oldest})")).unwrap_or_default();
-        let message = format!(
-            "no longer kept: {what}{from}; go on from the present state: catch up a follower, begin with a copy where changes \
-             were read, and come sooner or keep more (history_bytes)"
-        );
-        Error::new(Kind::Gone, message).rebuild(|inner| inner.oldest = oldest)
-    }
-
-    /// A batch takes more memory than `memory_bytes` allow; with `enough` bytes of it the batch is accepted.
-    #[cold]
-    pub fn too_large(message: impl Into<String>, enough: u64) -> Self {
-        Error(Arc::new(Inner { memory_enough: Some(enough), ..Inner::new(Kind::Invalid, message.into()) }))
-    }
-
-    /// The operating system refused a call: `what` names the attempt and its object.
-    ///
-    /// A full device or quota becomes [`Kind::Full`], a missing file [`Kind::NotFound`], a file where a
-    /// directory should be [`Kind::Invalid`], all else [`Kind::Io`].
-    #[cold]
-    pub fn io(what: impl Into<String>, source: std::io::Error) -> Self {
-        let kind = match source.kind() {
-            std::io::ErrorKind::StorageFull | std::io::ErrorKind::QuotaExceeded => Kind::Full,
-            std::io::ErrorKind::NotFound => Kind::NotFound,
-            std::io::ErrorKind::NotADirectory => Kind::Invalid,
-            _ => Kind::Io,
-        };
-        let is_of_space = kind == Kind::Full;
-        Error(Arc::new(Inner { source: Some(source), is_of_space, ..Inner::new(kind, what.into()) }))
-    }
-
-    /// The same error with the file and byte offset at which it was seen.
-    #[must_use]
-    pub fn at(self, file: impl Into<String>, offset: u64) -> Self {
-        let place = Some(Place { file: file.into(), offset });
-        self.rebuild(|inner| inner.place = place)
-    }
-
-    /// The same error, its message led by `context` and a colon.
-    #[must_use]
-    pub fn context(self, context: impl fmt::Display) -> Self {
-        let message = format!("{context}: {}", self.0.message);
-        self.rebuild(|inner| inner.message = message)
-    }
-
-    /// The same error under another kind.
-    #[must_use]
-    pub fn with_kind(self, kind: Kind) -> Self {
-        self.rebuild(|inner| inner.kind = kind)
-    }
-
-    /// Marks the error as found by comparing keys: if the comparator fails, it proves nothing about the
-    /// stored data.
-    #[must_use]
-    pub fn of_order(self) -> Self {
-        self.rebuild(|inner| inner.is_of_order = true)
-    }
-
-    /// Marks the error as a lack of space: on a device, in a pool, or in a service that stands for one. A
-    /// flush that gives segments back may end it.
-    #[must_use]
-    pub fn of_space(self) -> Self {
-        self.rebuild(|inner| inner.is_of_space = true)
-    }
-
     fn rebuild(self, change: impl FnOnce(&mut Inner)) -> Self {
         let source = self.0.source.as_ref().map(clone_io);
         let Inner { kind, message, place, cycle, oldest, memory_enough, is_of_order, is_of_space, .. } =
@@ -238,55 +171,6 @@ impl Error {
             Inner { kind, message, place, source, cycle, oldest, memory_enough, is_of_order, is_of_space };
         change(&mut inner);
         Error(Arc::new(inner))
-    }
-
-    /// The kind of the error, which says how the caller should react.
-    #[must_use]
-    pub fn kind(&self) -> Kind {
-        self.0.kind
-    }
-
-    /// The sentence, without place and source.
-    #[must_use]
-    pub fn message(&self) -> &str {
-        &self.0.message
-    }
-
-    /// The edges of a deadlock; empty for every other error.
-    #[must_use]
-    pub fn cycle(&self) -> &[WaitsFor] {
-        &self.0.cycle
-    }
-
-    /// If history is gone, the number of the oldest change that is still kept; `None` for every other error.
-    #[must_use]
-    pub fn oldest(&self) -> Option<SeqNo> {
-        self.0.oldest
-    }
-
-    /// If a batch is too large for the memory of the database, the `memory_bytes` with which it is accepted;
-    /// `None` for every other error.
-    #[must_use]
-    pub fn memory_enough(&self) -> Option<u64> {
-        self.0.memory_enough
-    }
-
-    /// Returns true if it was found by comparing keys ([`Error::of_order`]).
-    #[must_use]
-    pub fn is_of_order(&self) -> bool {
-        self.0.is_of_order
-    }
-
-    /// Returns true if space is lacking ([`Error::of_space`]); other errors of [`Kind::Full`] name a limit.
-    #[must_use]
-    pub fn lacks_space(&self) -> bool {
-        self.0.kind == Kind::Full && self.0.is_of_space
-    }
-
-    /// File and offset, where the error is about stored bytes.
-    #[must_use]
-    pub fn place(&self) -> Option<&Place> {
-        self.0.place.as_ref()
     }
 }
 

@@ -42,6 +42,38 @@ pub const BYTEWISE: &str = "bytewise";
 pub const REVERSE: &str = "reverse";
 
 /// How keys are ordered. See the [module](self) for the contract.
+///
+/// ```
+/// # use terrane_base::{Error, KeyOrder, Result};
+/// /// Numbers as text: by value, without an order of bytes of their own.
+/// #[derive(Debug)]
+/// struct Numeric;
+///
+/// impl KeyOrder for Numeric {
+///     fn name(&self) -> &str {
+///         "numeric"
+///     }
+///
+///     fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+///         let text = std::str::from_utf8(key).map_err(|_| Error::invalid("a key is a number"))?;
+///         let number: u64 = text.parse().map_err(|_| Error::invalid("a key is a number"))?;
+///         out.extend_from_slice(&number.to_be_bytes());
+///         Ok(())
+///     }
+///
+///     fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+///         let bytes = encoded.try_into().map_err(|_| Error::corrupt("8 bytes encode a key"))?;
+///         out.extend_from_slice(u64::from_be_bytes(bytes).to_string().as_bytes());
+///         Ok(())
+///     }
+/// }
+///
+/// let (mut nine, mut ten) = (Vec::new(), Vec::new());
+/// Numeric.encode(b"9", &mut nine)?;
+/// Numeric.encode(b"10", &mut ten)?;
+/// assert!(nine < ten);
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 pub trait KeyOrder: Send + Sync + fmt::Debug {
     /// The name that is stored with tables: 1 to 64 bytes without control characters.
     fn name(&self) -> &str;

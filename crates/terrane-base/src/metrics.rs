@@ -18,6 +18,11 @@ pub enum MetricKind {
 
 impl MetricKind {
     /// The kind as one word.
+    ///
+    /// ```
+    /// # use terrane_base::metrics::MetricKind;
+    /// assert_eq!(MetricKind::Gauge.as_str(), "gauge"); // as in the text for Prometheus
+    /// ```
     #[must_use]
     pub fn as_str(self) -> &'static str {
         match self {
@@ -40,6 +45,14 @@ pub enum MetricScope {
 }
 
 /// One row of the tables of metrics.
+///
+/// ```
+/// # use terrane_base::counters;
+/// // The page of metrics is made of these rows.
+/// for metric in counters::METRICS {
+///     println!("| {} | {} | {} | {} |", metric.name, metric.kind.as_str(), metric.unit, metric.about);
+/// }
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Metric {
@@ -73,6 +86,16 @@ impl Metric {
 pub const BUCKETS: usize = 32;
 
 /// A distribution of numbers in buckets whose bounds double. Any thread may add to it.
+///
+/// ```
+/// # use terrane_base::metrics::Histogram;
+/// let sizes = Histogram::default();
+/// for value in ["ada", "grace", "barbara"] {
+///     sizes.observe(value.len() as u64);
+/// }
+/// let snapshot = sizes.snapshot();
+/// assert_eq!((snapshot.count(), snapshot.sum, snapshot.max), (3, 15, 7));
+/// ```
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: [AtomicU64; BUCKETS],
@@ -107,6 +130,21 @@ fn bucket_of(value: u64) -> usize {
 }
 
 /// The content of a [`Histogram`] at one time.
+///
+/// ```
+/// # use terrane_base::metrics::{Histogram, HistogramSnapshot};
+/// # let micros = Histogram::default();
+/// # (1..=100).for_each(|value| micros.observe(value));
+/// let snapshot = micros.snapshot();
+/// println!("half of {} took {} us at most", snapshot.count(), snapshot.quantile(500));
+/// for (bucket, count) in snapshot.buckets.iter().enumerate().filter(|(_, count)| **count > 0) {
+///     match HistogramSnapshot::bound(bucket) {
+///         Some(bound) => println!("{count} took {bound} us at most"),
+///         None => println!("{count} took longer"),
+///     }
+/// }
+/// # assert_eq!((snapshot.count(), snapshot.quantile(500)), (100, 64));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct HistogramSnapshot {

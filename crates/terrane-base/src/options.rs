@@ -192,6 +192,19 @@ impl Options {
     /// `experiments.NAME`. Their plain names are accepted too: scripts and the options in a backup have them
     /// from the time when all options were in one list.
     ///
+    /// ```
+    /// # use terrane_base::options::Options;
+    /// let mut options = Options::default();
+    /// for setting in ["memory_bytes=256MiB", "compression_last=none", "diagnostics.slow_read_micros=500"] {
+    ///     let (name, text) = setting.split_once('=').expect("a name and a value");
+    ///     options.set(name, text)?;
+    /// }
+    /// assert_eq!(options.memory_bytes, 256 << 20);
+    /// let error = options.set("memory_byte", "1GiB").unwrap_err();
+    /// assert!(error.message().ends_with("did you mean memory_bytes?"));
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// `Invalid` if there is no such option or the text is not an accepted value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<()> {
@@ -208,6 +221,17 @@ impl Options {
 
     /// Every ordinary option with its current value as text, in the order of the list, then each diagnostic
     /// option and each experiment whose value is not the default. [`Options::set`] accepts all of them.
+    ///
+    /// ```
+    /// # use terrane_base::options::Options;
+    /// let options = Options { filter_bits_per_key: 16, ..Options::default() };
+    /// let mut same = Options::default();
+    /// for (name, text) in options.show() {
+    ///     same.set(name, &text)?; // as from a file that they were written to
+    /// }
+    /// assert_eq!(same.filter_bits_per_key, 16);
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     #[must_use]
     pub fn show(&self) -> Vec<(&'static str, String)> {
         let diagnostics =
@@ -220,6 +244,14 @@ impl Options {
 
     /// Descriptions of all ordinary options; [`Diagnostics::describe`] and [`Experiments::describe`] have the
     /// others.
+    ///
+    /// ```
+    /// # use terrane_base::options::Options;
+    /// for option in Options::describe() {
+    ///     println!("{}={} ({}): {}", option.name, option.default, option.range, option.about);
+    /// }
+    /// # assert!(Options::describe().iter().any(|option| option.name == "memory_bytes"));
+    /// ```
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Options::describe_listed()
@@ -249,6 +281,11 @@ impl Options {
     }
 
     /// Entries of a block in bytes, while the data are larger than `memory_bytes`.
+    ///
+    /// ```
+    /// # use terrane_base::options::Options;
+    /// assert_eq!(Options::default().block_bytes_beyond_memory(), 8 << 10);
+    /// ```
     #[must_use]
     pub fn block_bytes_beyond_memory(&self) -> u64 {
         if self.block_bytes == 0 { BLOCK_BYTES_BEYOND_MEMORY } else { self.block_bytes }
@@ -257,6 +294,13 @@ impl Options {
     /// Checks ranges and contradictions, and replaces every derived 0 but that of `block_bytes` by its value.
     ///
     /// `processors` is how many threads can run at once.
+    ///
+    /// ```
+    /// # use terrane_base::options::Options;
+    /// let resolved = Options { memory_bytes: 256 << 20, ..Options::default() }.resolve(4)?;
+    /// assert_eq!((resolved.write_memory_bytes, resolved.background_threads), (128 << 20, 4));
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid`, naming the options that contradict each other.

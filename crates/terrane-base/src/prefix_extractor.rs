@@ -30,6 +30,25 @@ pub const PREFIX_BYTES_MAX: usize = 1024;
 pub const DELIMITER_BYTES_MAX: usize = 16;
 
 /// Says which front part of a key is its prefix. See the [module](self) for the contract.
+///
+/// ```
+/// # use terrane_base::prefix_extractor::PrefixExtractor;
+/// /// Keys begin with the number of a tenant, four bytes.
+/// #[derive(Debug)]
+/// struct Tenant;
+///
+/// impl PrefixExtractor for Tenant {
+///     fn name(&self) -> &str {
+///         "tenant"
+///     }
+///
+///     fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+///         (key.len() >= 4).then_some(4)
+///     }
+/// }
+///
+/// assert_eq!(Tenant.prefix_len(b"0007/user/ada"), Some(4));
+/// ```
 pub trait PrefixExtractor: Send + Sync + fmt::Debug {
     /// The name that filters record: 1 to [`NAME_BYTES_MAX`] bytes without control characters.
     fn name(&self) -> &str;
@@ -89,6 +108,25 @@ impl Extractor {
 }
 
 /// Extractors of a program, by name, given when a database is opened.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
+/// # #[derive(Debug)]
+/// # struct Tenant;
+/// # impl PrefixExtractor for Tenant {
+/// #     fn name(&self) -> &str {
+/// #         "tenant"
+/// #     }
+/// #     fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+/// #         (key.len() >= 4).then_some(4)
+/// #     }
+/// # }
+/// let extractors = PrefixExtractors::new().with(Arc::new(Tenant))?; // passed at opening
+/// assert_eq!(extractors.find("tenant")?.prefix_of(b"0007/user/ada")?, Some(&b"0007"[..]));
+/// assert_eq!(extractors.find("until:/")?.prefix_of(b"0007/user/ada")?, Some(&b"0007/"[..])); // built in
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct PrefixExtractors {
     by_name: BTreeMap<String, Arc<dyn PrefixExtractor>>,
@@ -98,12 +136,35 @@ pub struct PrefixExtractors {
 
 impl PrefixExtractors {
     /// No extractors but the built-in ones.
+    ///
+    /// ```
+    /// # use terrane_base::prefix_extractor::PrefixExtractors;
+    /// assert!(PrefixExtractors::new().find("fixed:4").is_ok()); // built in
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds an extractor.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrane_base::prefix_extractor::{PrefixExtractor, PrefixExtractors};
+    /// # #[derive(Debug)]
+    /// # struct Tenant;
+    /// # impl PrefixExtractor for Tenant {
+    /// #     fn name(&self) -> &str {
+    /// #         "tenant"
+    /// #     }
+    /// #     fn prefix_len(&self, key: &[u8]) -> Option<usize> {
+    /// #         (key.len() >= 4).then_some(4)
+    /// #     }
+    /// # }
+    /// let extractors = PrefixExtractors::new().with(Arc::new(Tenant))?;
+    /// assert!(extractors.with(Arc::new(Tenant)).is_err()); // the name is taken
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a bad name, one that is taken, or one that means a built-in extractor.
@@ -121,6 +182,14 @@ impl PrefixExtractors {
 
     /// Accepts extractors that are not registered: their tables open without one. Scans within a prefix then
     /// skip no extent, and filters that are written have no prefixes.
+    ///
+    /// ```
+    /// # use terrane_base::prefix_extractor::PrefixExtractors;
+    /// // For a tool that shows databases of any program.
+    /// let extractors = PrefixExtractors::new().with_any();
+    /// assert!(extractors.find_stored("theirs")?.is_none()); // scans skip no extent by it
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     #[must_use]
     pub fn with_any(self) -> Self {
         PrefixExtractors { takes_any: true, ..self }
@@ -128,6 +197,13 @@ impl PrefixExtractors {
 
     /// The extractor of a table that names this one; `None` if it is not registered and any is accepted
     /// ([`PrefixExtractors::with_any`]).
+    ///
+    /// ```
+    /// # use terrane_base::prefix_extractor::PrefixExtractors;
+    /// assert!(PrefixExtractors::new().find_stored("theirs").is_err());
+    /// assert!(PrefixExtractors::new().with_any().find_stored("theirs")?.is_none());
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     ///
     /// # Errors
     /// As [`PrefixExtractors::find`].
@@ -139,6 +215,12 @@ impl PrefixExtractors {
     }
 
     /// The extractor with this name.
+    ///
+    /// ```
+    /// # use terrane_base::prefix_extractor::PrefixExtractors;
+    /// let error = PrefixExtractors::new().find("fixed").unwrap_err();
+    /// assert!(error.message().contains("fixed:BYTES"));
+    /// ```
     ///
     /// # Errors
     /// `Invalid`, naming the extractor and the remedy.
@@ -262,87 +344,4 @@ impl PrefixExtractor for Until {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn find(name: &str) -> Arc<Extractor> {
-        PrefixExtractors::new().find(name).expect("built in")
-    }
-
-    fn prefix(name: &str, key: &str) -> Option<String> {
-        let extractor = find(name);
-        let prefix = extractor.prefix_of(key.as_bytes()).expect("does not fail");
-        prefix.map(|prefix| String::from_utf8_lossy(prefix).into_owned())
-    }
-
-    #[test]
-    fn built_in_extractors_take_what_their_names_say() {
-        assert_eq!(prefix("fixed:3", "abcd").as_deref(), Some("abc"));
-        assert_eq!(prefix("fixed:3", "ab"), None);
-        assert_eq!(prefix("capped:3", "abcd").as_deref(), Some("abc"));
-        assert_eq!(prefix("capped:3", "ab").as_deref(), Some("ab"));
-        assert_eq!(prefix("until:/", "user/1/2").as_deref(), Some("user/"));
-        assert_eq!(prefix("until:/", "user"), None);
-        assert_eq!(prefix("until:::", "a:b::c").as_deref(), Some("a:b::"));
-    }
-
-    #[test]
-    fn unknown_names_are_refused() {
-        for name in
-            ["fixed:0", "fixed:", "fixed:04", "fixed:-1", "capped:1025", "until:", "until:aaaaaaaaaaaaaaaaa"]
-        {
-            assert!(built_in(name).is_none() && check_name(name).is_err(), "{name}");
-        }
-        assert!(check_name("").is_err() && check_name("a\nb").is_err());
-        assert!(check_name(&"n".repeat(NAME_BYTES_MAX + 1)).is_err());
-        assert!(check_name("mine").is_ok() && PrefixExtractors::new().find("mine").is_err());
-    }
-
-    /// Every key that begins with a closed prefix has it: contract 3, of the built-in extractors.
-    #[test]
-    fn closed_prefixes_are_those_of_all_keys_behind_them() {
-        let letters = [b'a', b'/'];
-        let mut keys: Vec<Vec<u8>> = vec![vec![]];
-        for len in 0..5 {
-            let longest: Vec<_> = keys.iter().filter(|key| key.len() == len).cloned().collect();
-            keys.extend(
-                longest.iter().flat_map(|key| letters.map(|letter| [key.as_slice(), &[letter]].concat())),
-            );
-        }
-        for name in ["fixed:1", "fixed:3", "capped:2", "until:/", "until:a/"] {
-            let extractor = find(name);
-            for start in &keys {
-                let Some(over) = extractor.prefix_over(start) else { continue };
-                for key in keys.iter().filter(|key| key.starts_with(over)) {
-                    let prefix = extractor.prefix_of(key).expect("does not fail");
-                    assert_eq!(prefix, Some(over), "{name}: {start:?} {key:?}");
-                }
-            }
-        }
-    }
-
-    #[derive(Debug)]
-    struct Bad;
-
-    impl PrefixExtractor for Bad {
-        fn name(&self) -> &str {
-            "bad"
-        }
-
-        fn prefix_len(&self, key: &[u8]) -> Option<usize> {
-            assert!(!key.is_empty(), "no key");
-            Some(key.len() + 1)
-        }
-    }
-
-    #[test]
-    fn an_extractor_that_fails_is_named() {
-        let extractors = PrefixExtractors::new().with(Arc::new(Bad)).expect("a good name");
-        let bad = extractors.find("bad").expect("is there");
-        for key in [b"".as_slice(), b"a"] {
-            assert!(bad.prefix_of(key).expect_err("fails").to_string().contains("bad"));
-            assert_eq!(bad.prefix_over(key), None);
-        }
-        assert!(extractors.with(Arc::new(Bad)).is_err(), "the name is taken");
-    }
-}
+mod tests;

@@ -69,6 +69,16 @@ struct Turn {
 }
 
 /// Counters and position of a follower.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let path = dir.path().join("data");
+/// # let primary = terrane::Db::open(&path)?;
+/// # let follower = terrane::Db::open_follower(&path)?;
+/// let stats = follower.stats();
+/// println!("at commit {}; the last catch-up took {} us", stats.seq, stats.last_micros);
+/// # Ok::<(), terrane::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FollowerStats {

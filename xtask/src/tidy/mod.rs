@@ -10,7 +10,8 @@
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
-//!   [`examples`]: one for each public function of the library.
+//!   [`examples`]: one for each public function and type of the library. [`shown`]: for those that it shows
+//!   of other crates.
 //! * [`parts`]: the parts of the engine import downwards only.
 //! * [`words`]: words that a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
 //!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
@@ -31,6 +32,7 @@ pub mod names;
 pub mod pages;
 pub mod parts;
 pub mod record_kinds;
+pub mod shown;
 pub mod statics;
 pub mod targets;
 pub mod text;
@@ -73,7 +75,7 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 23] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 24] = [
         layers::check,
         parts::check,
         length::check,
@@ -89,6 +91,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         pages::check,
         figures::check,
         examples::check,
+        shown::check,
         chart::check,
         record_kinds::check,
         glossary::check,

@@ -10,6 +10,26 @@ use crate::sync::Mutex;
 use crate::{Collation, Comparator, Error, Result};
 
 /// Orders of a program, by name, given when a database is opened.
+///
+/// ```
+/// # use std::cmp::Ordering;
+/// # use std::sync::Arc;
+/// # use terrane_base::{Comparator, KeyOrders};
+/// # #[derive(Debug)]
+/// # struct ByLength;
+/// # impl Comparator for ByLength {
+/// #     fn name(&self) -> &str {
+/// #         "by-length"
+/// #     }
+/// #     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+/// #         left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+/// #     }
+/// # }
+/// let orders = KeyOrders::new().with_comparator(Arc::new(ByLength))?; // passed at opening
+/// assert!(orders.has("by-length") && orders.has("reverse")); // the second one is built in
+/// assert_eq!(orders.find("by-length")?.name(), "by-length");
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct KeyOrders {
     by_name: BTreeMap<String, Given>,
@@ -19,6 +39,38 @@ pub struct KeyOrders {
 }
 
 /// Comparators that a program gives by name when they are asked for.
+///
+/// ```
+/// # use std::cmp::Ordering;
+/// # use std::sync::Arc;
+/// # use terrane_base::Comparator;
+/// # use terrane_base::key_order::ComparatorSource;
+/// /// By the bytes from the place on that the name says: `from:4`.
+/// #[derive(Debug)]
+/// struct From(String, usize);
+///
+/// impl Comparator for From {
+///     fn name(&self) -> &str {
+///         &self.0
+///     }
+///
+///     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+///         left.iter().skip(self.1).cmp(right.iter().skip(self.1)).then_with(|| left.cmp(right))
+///     }
+/// }
+///
+/// #[derive(Debug)]
+/// struct AnyPlace;
+///
+/// impl ComparatorSource for AnyPlace {
+///     fn comparator(&self, name: &str) -> Option<Arc<dyn Comparator>> {
+///         let place = name.strip_prefix("from:")?.parse().ok()?;
+///         Some(Arc::new(From(name.to_owned(), place)))
+///     }
+/// }
+///
+/// assert!(AnyPlace.comparator("from:4").is_some() && AnyPlace.comparator("to:4").is_none());
+/// ```
 pub trait ComparatorSource: Send + Sync + fmt::Debug {
     /// The comparator with this name, if there is one.
     fn comparator(&self, name: &str) -> Option<Arc<dyn Comparator>>;
@@ -57,12 +109,40 @@ enum Given {
 
 impl KeyOrders {
     /// No orders but the built-in ones.
+    ///
+    /// ```
+    /// # use terrane_base::KeyOrders;
+    /// assert!(KeyOrders::new().has("bytewise") && KeyOrders::new().has("reverse"));
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds an order.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrane_base::{KeyOrder, KeyOrders, Result};
+    /// # #[derive(Debug)]
+    /// # struct Plain;
+    /// # impl KeyOrder for Plain {
+    /// #     fn name(&self) -> &str {
+    /// #         "plain"
+    /// #     }
+    /// #     fn encode(&self, key: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    /// #         out.extend_from_slice(key);
+    /// #         Ok(())
+    /// #     }
+    /// #     fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
+    /// #         out.extend_from_slice(encoded);
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let orders = KeyOrders::new().with(Arc::new(Plain))?;
+    /// assert!(orders.with(Arc::new(Plain)).is_err()); // the name is taken
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a bad name, one that is taken, or that of a built-in order.
@@ -73,6 +153,25 @@ impl KeyOrders {
 
     /// Adds an order that is a comparison.
     ///
+    /// ```
+    /// # use std::cmp::Ordering;
+    /// # use std::sync::Arc;
+    /// # use terrane_base::{Comparator, KeyOrders};
+    /// # #[derive(Debug)]
+    /// # struct ByLength;
+    /// # impl Comparator for ByLength {
+    /// #     fn name(&self) -> &str {
+    /// #         "by-length"
+    /// #     }
+    /// #     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+    /// #         left.len().cmp(&right.len()).then_with(|| left.cmp(right))
+    /// #     }
+    /// # }
+    /// let orders = KeyOrders::new().with_comparator(Arc::new(ByLength))?;
+    /// assert!(orders.has("by-length"));
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
+    ///
     /// # Errors
     /// As [`KeyOrders::with`].
     pub fn with_comparator(self, comparator: Arc<dyn Comparator>) -> Result<Self> {
@@ -82,6 +181,33 @@ impl KeyOrders {
 
     /// Searches `source` for comparators whose names are not registered, at any time while the database is
     /// open.
+    ///
+    /// ```
+    /// # use std::cmp::Ordering;
+    /// # use std::sync::Arc;
+    /// # use terrane_base::key_order::ComparatorSource;
+    /// # use terrane_base::{Comparator, KeyOrders};
+    /// # #[derive(Debug)]
+    /// # struct From(String, usize);
+    /// # impl Comparator for From {
+    /// #     fn name(&self) -> &str {
+    /// #         &self.0
+    /// #     }
+    /// #     fn compare(&self, left: &[u8], right: &[u8]) -> Ordering {
+    /// #         left.iter().skip(self.1).cmp(right.iter().skip(self.1)).then_with(|| left.cmp(right))
+    /// #     }
+    /// # }
+    /// # #[derive(Debug)]
+    /// # struct AnyPlace;
+    /// # impl ComparatorSource for AnyPlace {
+    /// #     fn comparator(&self, name: &str) -> Option<Arc<dyn Comparator>> {
+    /// #         let place = name.strip_prefix("from:")?.parse().ok()?;
+    /// #         Some(Arc::new(From(name.to_owned(), place)))
+    /// #     }
+    /// # }
+    /// let orders = KeyOrders::new().with_source(Arc::new(AnyPlace));
+    /// assert!(orders.has("from:4") && !orders.has("to:4"));
+    /// ```
     #[must_use]
     pub fn with_source(self, source: Arc<dyn ComparatorSource>) -> Self {
         KeyOrders { sourced: Some(Sourced::of(source)), ..self }
@@ -90,6 +216,13 @@ impl KeyOrders {
     /// Orders for tools that inspect a database without its rows: a table whose comparator is not registered
     /// is opened all the same, with its keys in some order. Such a database may only be inspected, or
     /// removed.
+    ///
+    /// ```
+    /// # use terrane_base::KeyOrders;
+    /// // For a tool that shows databases of any program.
+    /// assert!(KeyOrders::new().find("theirs").is_err());
+    /// assert!(KeyOrders::new().with_any().find("theirs").is_ok());
+    /// ```
     #[must_use]
     pub fn with_any(self) -> Self {
         KeyOrders { takes_any: true, ..self }
@@ -106,6 +239,11 @@ impl KeyOrders {
 
     /// Returns true if the order with this name is registered; a stand-in does not count
     /// ([`KeyOrders::with_any`]).
+    ///
+    /// ```
+    /// # use terrane_base::KeyOrders;
+    /// assert!(KeyOrders::new().has("reverse") && !KeyOrders::new().has("revers"));
+    /// ```
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         let is_built_in = [BYTEWISE, REVERSE].contains(&name);
@@ -113,6 +251,12 @@ impl KeyOrders {
     }
 
     /// The order with this name.
+    ///
+    /// ```
+    /// # use terrane_base::KeyOrders;
+    /// let error = KeyOrders::new().find("revers").unwrap_err();
+    /// assert!(error.message().contains("bytewise, reverse"));
+    /// ```
     ///
     /// # Errors
     /// `Invalid`, naming the order and the remedy.

@@ -36,6 +36,30 @@ pub const JSON_MERGE_PATCH: &str = "json_merge_patch";
 pub const COLUMN_FAMILY: &str = "rocksdb:";
 
 /// Folds the operands of a key. See the [module](self) for the contract.
+///
+/// ```
+/// # use terrane_base::{MergeOperator, Result};
+/// /// Values and operands are sets of small numbers, a bit for each.
+/// #[derive(Debug)]
+/// struct Union;
+///
+/// impl MergeOperator for Union {
+///     fn name(&self) -> &str {
+///         "union-of-bits"
+///     }
+///
+///     fn full(&self, _: &[u8], base: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+///         let all = base.into_iter().chain(operands.iter().copied()).flatten();
+///         out.push(all.fold(0, |set, bits| set | bits));
+///         Ok(())
+///     }
+/// }
+///
+/// let mut value = Vec::new();
+/// Union.full(b"key", Some(&[0b001]), &[&[0b010], &[0b100]], &mut value)?;
+/// assert_eq!(value, [0b111]);
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 pub trait MergeOperator: Send + Sync + fmt::Debug {
     /// The name that is stored with tables: 1 to [`NAME_BYTES_MAX`] bytes without control characters.
     fn name(&self) -> &str;
@@ -94,6 +118,23 @@ pub trait MergeOperator: Send + Sync + fmt::Debug {
 
 /// Finds operators that are not known by name when a database is opened: for a program whose tables name more
 /// than it can list.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use terrane_base::MergeOperator;
+/// # use terrane_base::merge_operator::{OperatorSource, built_in};
+/// /// Names of an earlier version of the program.
+/// #[derive(Debug)]
+/// struct Renamed;
+///
+/// impl OperatorSource for Renamed {
+///     fn operator(&self, name: &str) -> Option<Arc<dyn MergeOperator>> {
+///         built_in(name.strip_prefix("v1:")?)
+///     }
+/// }
+///
+/// assert!(Renamed.operator("v1:counter").is_some() && Renamed.operator("v2:counter").is_none());
+/// ```
 pub trait OperatorSource: Send + Sync + fmt::Debug {
     /// The operator with this name, if the source knows it; every time the same one.
     fn operator(&self, name: &str) -> Option<Arc<dyn MergeOperator>>;
@@ -104,6 +145,26 @@ pub trait OperatorSource: Send + Sync + fmt::Debug {
 pub type Wrap = fn(Arc<dyn MergeOperator>) -> Arc<dyn MergeOperator>;
 
 /// Operators of a program, by name, given when a database is opened.
+///
+/// ```
+/// # use std::sync::Arc;
+/// # use terrane_base::{MergeOperator, MergeOperators, Result};
+/// # #[derive(Debug)]
+/// # struct Last;
+/// # impl MergeOperator for Last {
+/// #     fn name(&self) -> &str {
+/// #         "last"
+/// #     }
+/// #     fn full(&self, _: &[u8], _: Option<&[u8]>, new: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+/// #         out.extend_from_slice(new.last().expect("at least one"));
+/// #         Ok(())
+/// #     }
+/// # }
+/// let operators = MergeOperators::new().with(Arc::new(Last))?; // passed when a database is opened
+/// assert_eq!(operators.find("last")?.name(), "last");
+/// assert_eq!(operators.find("counter")?.name(), "counter"); // built in
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct MergeOperators {
     by_name: BTreeMap<String, Arc<dyn MergeOperator>>,
@@ -116,12 +177,36 @@ pub struct MergeOperators {
 
 impl MergeOperators {
     /// No operators but the built-in ones.
+    ///
+    /// ```
+    /// # use terrane_base::MergeOperators;
+    /// assert!(MergeOperators::new().find("append:,").is_ok()); // built in
+    /// ```
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// Adds an operator.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrane_base::{MergeOperator, MergeOperators, Result};
+    /// # #[derive(Debug)]
+    /// # struct Last;
+    /// # impl MergeOperator for Last {
+    /// #     fn name(&self) -> &str {
+    /// #         "last"
+    /// #     }
+    /// #     fn full(&self, _: &[u8], _: Option<&[u8]>, new: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+    /// #         out.extend_from_slice(new.last().expect("at least one"));
+    /// #         Ok(())
+    /// #     }
+    /// # }
+    /// let operators = MergeOperators::new().with(Arc::new(Last))?;
+    /// assert!(operators.with(Arc::new(Last)).is_err()); // the name is taken
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     ///
     /// # Errors
     /// `Invalid` for a bad name, one that is taken, or that of a built-in operator.
@@ -151,6 +236,22 @@ impl MergeOperators {
     }
 
     /// Has `source` asked for operators that are neither given by name nor built in.
+    ///
+    /// ```
+    /// # use std::sync::Arc;
+    /// # use terrane_base::MergeOperator;
+    /// # use terrane_base::merge_operator::{MergeOperators, OperatorSource, built_in};
+    /// # #[derive(Debug)]
+    /// # struct Renamed;
+    /// # impl OperatorSource for Renamed {
+    /// #     fn operator(&self, name: &str) -> Option<Arc<dyn MergeOperator>> {
+    /// #         built_in(name.strip_prefix("v1:")?)
+    /// #     }
+    /// # }
+    /// let operators = MergeOperators::new().with_source(Arc::new(Renamed));
+    /// assert_eq!(operators.find("v1:counter")?.name(), "counter");
+    /// # Ok::<(), terrane_base::Error>(())
+    /// ```
     #[must_use]
     pub fn with_source(mut self, source: Arc<dyn OperatorSource>) -> Self {
         self.source = Some(source);
@@ -160,6 +261,13 @@ impl MergeOperators {
     /// Accepts operators that are not registered: their tables open, and keys without operands are read and
     /// written as always. A read of a key with operands is refused, and so is a merge; compactions keep the
     /// operands as they are.
+    ///
+    /// ```
+    /// # use terrane_base::MergeOperators;
+    /// // For a tool that shows databases of any program.
+    /// assert!(MergeOperators::new().find("theirs").is_err());
+    /// assert!(MergeOperators::new().with_any().find("theirs").is_ok());
+    /// ```
     #[must_use]
     pub fn with_any(self) -> Self {
         MergeOperators { takes_any: true, ..self }
@@ -174,6 +282,12 @@ impl MergeOperators {
     }
 
     /// The operator with this name.
+    ///
+    /// ```
+    /// # use terrane_base::MergeOperators;
+    /// let error = MergeOperators::new().find("cuonter").unwrap_err();
+    /// assert!(error.message().contains("cuonter"));
+    /// ```
     ///
     /// # Errors
     /// `Invalid`, naming the operator and the remedy.

@@ -34,6 +34,14 @@ impl Diagnostics {
     pub(super) const PREFIX: &'static str = "diagnostics.";
 
     /// Descriptions of all diagnostic options.
+    ///
+    /// ```
+    /// # use terrane_base::options::Diagnostics;
+    /// for option in Diagnostics::describe() {
+    ///     println!("{}={}: {}", option.name, option.default, option.about);
+    /// }
+    /// # assert!(Diagnostics::describe().iter().all(|option| option.name.starts_with("diagnostics.")));
+    /// ```
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Diagnostics::describe_listed()

@@ -84,6 +84,14 @@ impl Experiments {
     pub(super) const PREFIX: &'static str = "experiments.";
 
     /// Descriptions of all experiments.
+    ///
+    /// ```
+    /// # use terrane_base::options::Experiments;
+    /// for option in Experiments::describe() {
+    ///     println!("{}={}: {}", option.name, option.default, option.about);
+    /// }
+    /// # assert!(Experiments::describe().iter().all(|option| option.name.starts_with("experiments.")));
+    /// ```
     #[must_use]
     pub fn describe() -> Vec<OptionInfo> {
         Experiments::describe_listed()

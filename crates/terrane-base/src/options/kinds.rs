@@ -3,6 +3,13 @@
 use super::Setting;
 
 /// How stored blocks are compressed.
+///
+/// ```
+/// # use terrane_base::options::{Compression, Options};
+/// let options = Options { compression_last: Compression::None, ..Options::default() };
+/// assert!(options.show().contains(&("compression_last", "none".to_owned())));
+/// assert_eq!(Compression::from_u8(1), Some(Compression::Lz4)); // the number that files have
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum Compression {

@@ -3,6 +3,13 @@
 use super::Setting;
 
 /// Path of a file, or none.
+///
+/// ```
+/// # use terrane_base::options::{Options, PoolPath};
+/// let options = Options { pmem_path: PoolPath::at("/mnt/pmem/app.pool"), ..Options::default() };
+/// assert_eq!(options.pmem_path.get(), Some("/mnt/pmem/app.pool"));
+/// assert_eq!(Options::default().pmem_path, PoolPath::none()); // the journal is in files
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PoolPath(Option<String>);
 

@@ -4,6 +4,13 @@ use super::Setting;
 
 /// A setting that is stored with the database: a value, which is stored from now on, or nothing, so that the
 /// stored value is used.
+///
+/// ```
+/// # use terrane_base::options::{AsStored, Options};
+/// let options = Options { history_bytes: AsStored::of(1 << 30), ..Options::default() }; // from now on
+/// assert_eq!(options.history_bytes.get(), Some(&(1 << 30)));
+/// assert_eq!(Options::default().history_bytes.get(), None); // as it was last set
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct AsStored<T>(Option<T>);
 

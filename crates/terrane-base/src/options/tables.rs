@@ -8,6 +8,15 @@ use crate::merge_operator::check_name;
 use crate::prefix_extractor;
 
 /// Name of a merge operator, or none.
+///
+/// ```
+/// # use terrane_base::options::{OperatorName, Options};
+/// let mut options = Options::default();
+/// assert_eq!(options.merge_operator, OperatorName::none());
+/// options.set("merge_operator", "counter")?;
+/// assert_eq!(options.merge_operator.get(), Some("counter"));
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OperatorName(Option<String>);
 
@@ -40,6 +49,15 @@ impl Setting for OperatorName {
 }
 
 /// Name of an order of keys, or that of bytes.
+///
+/// ```
+/// # use terrane_base::options::{Options, OrderName};
+/// let mut options = Options::default();
+/// assert_eq!(options.key_order, OrderName::bytewise());
+/// options.set("key_order", "reverse")?;
+/// assert_eq!(options.key_order.get(), Some("reverse"));
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OrderName(Option<String>);
 
@@ -72,6 +90,15 @@ impl Setting for OrderName {
 }
 
 /// Name of a prefix extractor, or none.
+///
+/// ```
+/// # use terrane_base::options::{ExtractorName, Options};
+/// let mut options = Options::default();
+/// assert_eq!(options.prefix_extractor, ExtractorName::none());
+/// options.set("prefix_extractor", "until:/")?;
+/// assert_eq!(options.prefix_extractor.get(), Some("until:/"));
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct ExtractorName(Option<String>);
 
@@ -104,6 +131,18 @@ impl Setting for ExtractorName {
 }
 
 /// A lifetime in milliseconds; unlimited if there is no number.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use terrane_base::options::{Options, TimeToLive};
+/// let day = TimeToLive::of(Duration::from_secs(24 * 60 * 60));
+/// let mut options = Options { time_to_live: day, ..Options::default() };
+/// assert_eq!(options.time_to_live.millis(), Some(86_400_000));
+/// options.set("time_to_live", "1d")?; // the same, as text
+/// assert_eq!(options.time_to_live, day);
+/// assert!(day.is_possible() && !TimeToLive::of(Duration::ZERO).is_possible());
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct TimeToLive(Option<u64>);
 

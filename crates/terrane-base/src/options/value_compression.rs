@@ -3,6 +3,14 @@
 use super::{Compression, Setting};
 
 /// How the blocks of value tables are compressed.
+///
+/// ```
+/// # use terrane_base::options::{Compression, ValueCompression};
+/// let small = ValueCompression::ZstdLevel(19); // for values that are written once and kept
+/// assert!(small.is_possible() && !ValueCompression::ZstdLevel(23).is_possible());
+/// assert_eq!(small.over(Compression::Lz4), (Compression::Zstd, Some(19)));
+/// assert_eq!(ValueCompression::AsTable.over(Compression::Lz4), (Compression::Lz4, None));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum ValueCompression {
     /// As the other extents of the level that the values were written for.

@@ -36,6 +36,12 @@ pub struct Estimate {
 
 impl Estimate {
     /// Returns true if `truth` is possible.
+    ///
+    /// ```
+    /// # use terrane_engine::Estimate;
+    /// let rows = Estimate { value: 1000, error: 50 };
+    /// assert!(rows.admits(960) && !rows.admits(1100));
+    /// ```
     #[must_use]
     pub fn admits(&self, truth: u64) -> bool {
         self.value.abs_diff(truth) <= self.error
@@ -55,6 +61,16 @@ impl Estimate {
 }
 
 /// The estimated size of a range.
+///
+/// ```
+/// # use terrane_engine::RangeEstimate;
+/// fn show(range: &RangeEstimate) {
+///     let bytes = range.bytes;
+///     println!("{} bytes, {} more or less", bytes.value, bytes.error);
+///     println!("{} of them in memory; {} versions", range.memory_bytes.value, range.entries.value);
+/// }
+/// # show(&RangeEstimate::default());
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RangeEstimate {

@@ -10,6 +10,24 @@ use terrane_journal::ReadBatch;
 use crate::ingest_mark;
 
 /// A committed batch: complete, with all its changes of the user's tables.
+///
+/// ```
+/// # use std::collections::BTreeMap;
+/// # use terrane_base::SeqNo;
+/// # use terrane_engine::{ChangeBatch, ChangeKind};
+/// /// Follows the table `users`, and returns where to go on after a restart.
+/// fn apply(batch: &ChangeBatch, users: &mut BTreeMap<Vec<u8>, Vec<u8>>) -> SeqNo {
+///     for change in batch.changes().filter(|change| change.table == Some("users")) {
+///         match change.kind {
+///             ChangeKind::Put { key, value } => drop(users.insert(key.into(), value.into())),
+///             ChangeKind::Delete { key } => drop(users.remove(key)),
+///             other => eprintln!("{} of {}: not expected here", other.as_str(), change.seq),
+///         }
+///     }
+///     println!("applied the commits {} to {}", batch.first_seq(), batch.last_seq());
+///     SeqNo(batch.last_seq().0 + 1)
+/// }
+/// ```
 #[derive(Clone, Debug)]
 pub struct ChangeBatch {
     batch: ReadBatch,
@@ -56,6 +74,15 @@ pub struct Change<'b> {
 }
 
 /// The kind of a change.
+///
+/// ```
+/// # use terrane_engine::ChangeKind;
+/// let kind = ChangeKind::Put { key: b"ada", value: b"1815" };
+/// if let ChangeKind::Put { key, value } = kind {
+///     println!("{} = {}", key.escape_ascii(), value.escape_ascii());
+/// }
+/// assert_eq!(kind.as_str(), "put");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ChangeKind<'b> {

@@ -44,6 +44,13 @@ const SLEEP_MAX: Duration = Duration::from_millis(100);
 const POLL: Duration = Duration::from_millis(20);
 
 /// The changes that a reader gets.
+///
+/// ```
+/// # use terrane_engine::FeedOptions;
+/// // A replica that must never be ahead of its database.
+/// let options = FeedOptions::new().durable_only(true);
+/// assert!(options.durable_only);
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct FeedOptions {

@@ -35,6 +35,18 @@ pub struct Shape {
 }
 
 /// The state of one tree.
+///
+/// ```
+/// # use terrane_engine::TableShape;
+/// fn show(table: &TableShape) {
+///     println!("{}: a read searches up to {} sorted runs", table.name, table.sorted_runs());
+///     for (number, level) in (1..).zip(&table.levels) {
+///         println!("level {number}: {} versions, {} bytes", level.entries, level.bytes);
+///     }
+///     println!("{}", table.use_of_late().unwrap_or_else(|| "not read of late".to_owned()));
+/// }
+/// assert_eq!(TableShape::default().sorted_runs(), 1); // the memtable
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TableShape {

@@ -74,6 +74,19 @@ pub struct FollowedParts {
 }
 
 /// How far a follower is behind its writer.
+///
+/// ```
+/// # use std::time::Duration;
+/// # use terrane_engine::Lag;
+/// fn show(lag: &Lag) -> String {
+///     let least = if lag.is_least { "at least " } else { "" };
+///     let time = lag.time.map_or_else(String::new, |time| format!(", {time:?}"));
+///     format!("{least}{} commits behind{time}", lag.commits)
+/// }
+/// assert_eq!(show(&Lag::of(7)), "7 commits behind");
+/// let remote = Lag::of(7).at_least().with_time(Duration::from_secs(2));
+/// assert_eq!(show(&remote), "at least 7 commits behind, 2s");
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Lag {

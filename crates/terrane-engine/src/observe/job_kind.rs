@@ -3,6 +3,11 @@
 use std::fmt;
 
 /// Kinds of background jobs.
+///
+/// ```
+/// # use terrane_engine::JobKind;
+/// assert_eq!(JobKind::Compact.name(), "compact"); // as in displays, events and logs
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum JobKind {

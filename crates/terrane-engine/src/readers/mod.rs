@@ -29,6 +29,11 @@ const SHARDS: usize = 16;
 const LOOKS: u32 = 16;
 
 /// Kinds of readers that pin a moment.
+///
+/// ```
+/// # use terrane_engine::ReaderKind;
+/// assert_eq!(ReaderKind::Scan.as_str(), "scan"); // as in `terrane top`
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ReaderKind {
@@ -53,6 +58,16 @@ impl ReaderKind {
 }
 
 /// Where a reader comes from.
+///
+/// ```
+/// # use terrane_engine::{Origin, ReaderKind};
+/// fn show(origin: &Origin) -> String {
+///     let label = origin.label.as_deref().unwrap_or("without a label");
+///     format!("a {}, {label}, made in line {}", origin.kind.as_str(), origin.place.line())
+/// }
+/// let here = Origin::here(ReaderKind::Snapshot);
+/// assert!(show(&here).starts_with("a snapshot, without a label"));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Origin {
     /// Its kind.

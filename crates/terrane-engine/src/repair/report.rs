@@ -21,6 +21,20 @@ pub struct Loss {
 }
 
 /// Counts of the rows that a repair saved, and its losses.
+///
+/// ```
+/// # use terrane_engine::RepairReport;
+/// fn show(report: &RepairReport) {
+///     println!("{} tables, {} versions, {} records", report.tables, report.entries, report.records);
+///     for loss in &report.losses {
+///         println!("lost of {:?}: {}", loss.table, loss.error);
+///     }
+///     if report.is_whole() && report.doubts.is_empty() {
+///         println!("nothing is missing");
+///     }
+/// }
+/// assert!(RepairReport::default().is_whole());
+/// ```
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]
 pub struct RepairReport {

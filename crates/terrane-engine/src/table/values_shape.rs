@@ -7,6 +7,14 @@ use terrane_levels::Metasnapshot;
 use crate::table::Table;
 
 /// The state of the value tables of one tree.
+///
+/// ```
+/// # use terrane_engine::ValuesShape;
+/// let mut values = ValuesShape::default();
+/// (values.entries, values.live_entries) = (1000, 900);
+/// (values.bytes, values.live_bytes) = (50_000, 40_000);
+/// assert_eq!((values.dead_permille(), values.space_permille()), (100, 1250));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ValuesShape {

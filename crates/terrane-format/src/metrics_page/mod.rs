@@ -32,6 +32,25 @@ const CHECKSUM_AT: usize = 16;
 const SEED: u32 = 0x7e44_a127;
 
 /// All that a page says.
+///
+/// ```
+/// # use terrane_format::metrics_page::MetricsPage;
+/// /// Shows a database that another process has open, as `terrane top` does.
+/// fn show(page: &MetricsPage) {
+///     println!("process {}: {:?} bytes of memory", page.process, page.metric("memory_bytes"));
+///     for table in &page.tables {
+///         let runs = page.table_metric(table, "table_sorted_runs");
+///         println!("{}: {runs:?} sorted runs, {} levels", table.name, table.levels.len());
+///     }
+///     if let Some(flushes) = page.histogram("flush_micros") {
+///         println!("the longest flush took {} us", flushes.max);
+///     }
+/// }
+/// let page = MetricsPage { process: 7, ..MetricsPage::default() };
+/// show(&page);
+/// assert_eq!(MetricsPage::decode(&page.encode())?, page);
+/// # Ok::<(), terrane_base::Error>(())
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct MetricsPage {
     /// The database.

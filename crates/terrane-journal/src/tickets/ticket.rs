@@ -61,6 +61,21 @@ impl Cell {
 
 /// A commit that is ordered and visible, and whose outcome says when it is durable. It is a [`Future`] that
 /// needs no runtime. A dropped ticket does not undo the commit.
+///
+/// ```
+/// # use terrane_base::{Result, SeqNo};
+/// # use terrane_journal::Ticket;
+/// /// In a task of whatever runtime; other tasks run until the commit is durable.
+/// async fn acknowledge(ticket: Ticket) -> Result<String> {
+///     let seq = ticket.seq(); // is known at once
+///     if !ticket.is_done() {
+///         println!("commit {seq} waits for the disk");
+///     }
+///     ticket.await?;
+///     Ok(format!("commit {seq} is durable"))
+/// }
+/// # let _ = acknowledge(Ticket::done(SeqNo(7)));
+/// ```
 #[must_use = "a commit is durable only once its ticket says so"]
 pub struct Ticket {
     cell: Arc<Cell>,

@@ -18,6 +18,20 @@ const SLOTS: usize = 256;
 const SLOTS_MAX: usize = 1 << 16;
 
 /// Which tables belong to how many cores, and how these work.
+///
+/// ```
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// let users = db.table_or_create("users")?;
+/// let cores = terrane::cores::Cores::builder(&db)
+///     .cores(2)
+///     .table(table) // belongs to one core
+///     .ranges(&users, &[b"m"]) // each half to one
+///     .pinned(true)
+///     .build()?;
+/// # cores.close();
+/// # Ok::<(), terrane::Error>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct CoresBuilder {
     db: Db,

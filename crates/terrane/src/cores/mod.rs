@@ -107,6 +107,15 @@ impl Shared {
 }
 
 /// Cores with their partitions and owner threads, over an open database. See the [module](self).
+///
+/// ```
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).build()?;
+/// println!("core {} has the key", cores.core_of(table, "k")?);
+/// cores.close();
+/// # Ok::<(), terrane::Error>(())
+/// ```
 pub struct Cores {
     shared: Arc<Shared>,
     owners: Mutex<Vec<Box<dyn Joiner>>>,

@@ -116,6 +116,20 @@ fn pieces<'b>(bytes: &'b [u8], ends: &'b [usize]) -> impl Iterator<Item = &'b [u
 }
 
 /// An answer, borrowed while it is visited.
+///
+/// ```
+/// use terrane::cores::Answer;
+/// fn show(answer: terrane::Result<Answer<'_>>) -> String {
+///     match answer {
+///         Ok(Answer::Value(value)) => format!("{value:?}"),
+///         Ok(Answer::Values(values)) => format!("{} values", values.len()),
+///         Ok(Answer::Written(seq)) => format!("commit {seq}"),
+///         Ok(Answer::Rows(rows)) => format!("{} rows", rows.len()),
+///         Err(error) => error.to_string(),
+///     }
+/// }
+/// assert_eq!(show(Ok(Answer::Value(None))), "None");
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub enum Answer<'a> {
     /// Of a get: the value, if the key has one.
@@ -129,6 +143,24 @@ pub enum Answer<'a> {
 }
 
 /// The rows of a scan, in its direction.
+///
+/// ```
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// use terrane::cores::{Answer, Cores};
+/// table.put("a", "1")?;
+/// table.put("b", "2")?;
+/// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+/// let mut session = cores.session()?;
+/// session.scan(table, "a", 10)?;
+/// session.finish(&mut |_, answer| {
+///     if let Ok(Answer::Rows(rows)) = answer {
+///         rows.iter().for_each(|(key, value)| println!("{key:?} = {value:?}"));
+///         assert_eq!(rows.len(), 2);
+///     }
+/// });
+/// # Ok::<(), terrane::Error>(())
+/// ```
 #[derive(Clone, Copy)]
 pub struct Rows<'a> {
     bytes: &'a [u8],

@@ -19,6 +19,18 @@ use crate::{Batch, Durability};
 const PUBLISH: u64 = 16;
 
 /// The name of a request within its session, from 0 in the order of submission.
+///
+/// ```
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// use std::collections::HashMap;
+/// let cores = terrane::cores::Cores::builder(&db).cores(2).table(table).build()?;
+/// let mut session = cores.session()?;
+/// let mut clients = HashMap::new(); // the client of each request
+/// clients.insert(session.get(table, "k")?, "client 7");
+/// session.finish(&mut |ticket, _answer| println!("an answer for {}", clients[&ticket]));
+/// # Ok::<(), terrane::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Ticket(u64);
 
@@ -54,6 +66,22 @@ struct Lane {
 
 /// One thread's access to [`Cores`](super::Cores). Dropping it completes submitted requests, and discards the
 /// answers.
+///
+/// ```
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// use terrane::cores::{Answer, Cores};
+/// table.put("a", "1")?;
+/// let cores = Cores::builder(&db).cores(2).table(table).build()?;
+/// let mut session = cores.session()?;
+/// for key in ["a", "b"] {
+///     session.get(table, key)?; // does not wait
+/// }
+/// let mut found = 0;
+/// session.finish(&mut |_, answer| found += usize::from(matches!(answer, Ok(Answer::Value(Some(_))))));
+/// assert_eq!(found, 1);
+/// # Ok::<(), terrane::Error>(())
+/// ```
 pub struct Session {
     pub(super) shared: Arc<Shared>,
     bell: terrane_base::sync::Arc<Bell>,

@@ -57,6 +57,21 @@ impl<'b> End<'b> {
 }
 
 /// The rows of a range under the changes of a batch, in key order, from both ends. After an error it ends.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// table.put("a", "1")?;
+/// table.put("b", "2")?;
+/// let mut batch = terrane::IndexedBatch::new();
+/// batch.put(table, "c", "3")?;
+/// batch.delete(table, "a")?;
+/// let rows: terrane::Result<Vec<terrane::Row>> = batch.range(table, ..).rev().collect();
+/// assert_eq!(rows?, [(b"c".to_vec(), b"3".to_vec()), (b"b".to_vec(), b"2".to_vec())]);
+/// # Ok(())
+/// # }
+/// ```
 pub struct BatchIter<'b> {
     /// None where there is nothing but an error.
     front: Option<End<'b>>,
@@ -197,6 +212,22 @@ impl FusedIterator for BatchIter<'_> {}
 
 /// The rows of a range as a transaction sees them. Of a serializable transaction it keeps which part was
 /// seen.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// # let db = terrane::Db::open_in_memory()?;
+/// # let table = db.default_table();
+/// use terrane::{Isolation, Kind, TransactionOptions};
+/// let options = TransactionOptions { isolation: Isolation::Serializable, ..TransactionOptions::default() };
+/// let mut count = db.transaction(&options)?;
+/// let users = count.range(table, "user/".."user0")?.count();
+/// count.put(table, "users", users.to_string())?;
+/// table.put("user/ada", "1815")?; // into the range that was read
+/// let refused = count.commit(terrane::Durability::Buffered).unwrap_err();
+/// assert_eq!(refused.kind(), Kind::Conflict);
+/// # Ok(())
+/// # }
+/// ```
 pub struct TransactionIter<'t> {
     pub(super) rows: BatchIter<'t>,
     pub(super) transaction: &'t Transaction,

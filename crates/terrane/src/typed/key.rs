@@ -58,6 +58,29 @@ pub trait EncodeKey {
 }
 
 /// Types that can be decoded from the bytes of a key.
+///
+/// ```
+/// use terrane::typed::{DecodeKey, EncodeKey};
+/// /// Years before and after the beginning of our era, in their order.
+/// #[derive(Debug, PartialEq)]
+/// struct Year(i16);
+///
+/// impl EncodeKey for Year {
+///     fn encode_part(&self, to: &mut Vec<u8>) {
+///         self.0.encode_part(to);
+///     }
+/// }
+///
+/// impl DecodeKey for Year {
+///     fn decode_part(from: &mut &[u8]) -> Option<Self> {
+///         i16::decode_part(from).map(Year)
+///     }
+/// }
+///
+/// let mut key = Vec::new();
+/// Year(-44).encode(&mut key);
+/// assert_eq!(Year::decode(&key), Some(Year(-44)));
+/// ```
 pub trait DecodeKey: EncodeKey + Sized {
     /// Takes a part off the front of `from`; `None` if that is no such part.
     ///

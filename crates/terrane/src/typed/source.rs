@@ -18,6 +18,25 @@ mod sealed {
 
 /// Sources of reads of a [`TypedTable`](super::TypedTable): a [`Snapshot`], a [`Transaction`] or an
 /// [`IndexedBatch`] over the present state.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// use terrane::typed::{ReadSource, TypedTable};
+/// /// The same query over a snapshot, and within a transaction.
+/// fn adults(ages: &TypedTable<String, u32>, source: &impl ReadSource) -> terrane::Result<usize> {
+///     let rows = ages.range_in(source, ..)?;
+///     Ok(rows.filter(|row| row.as_ref().is_ok_and(|(_, age)| *age >= 18)).count())
+/// }
+///
+/// let db = terrane::Db::open_in_memory()?;
+/// let ages: TypedTable<String, u32> = TypedTable::new(db.table_or_create("ages")?)?;
+/// ages.put("ada", 36)?;
+/// let mut transaction = db.transaction(&terrane::TransactionOptions::default())?;
+/// ages.put_in(&mut transaction, "grace", 85)?;
+/// assert_eq!((adults(&ages, &db.snapshot())?, adults(&ages, &transaction)?), (1, 2));
+/// # Ok(())
+/// # }
+/// ```
 pub trait ReadSource: sealed::Sealed {
     /// Rows of a range.
     type Rows<'s>: DoubleEndedIterator<Item = Result<Row>> + FusedIterator
@@ -69,6 +88,33 @@ impl ReadSource for IndexedBatch {
 
 /// Targets of changes of a [`TypedTable`](super::TypedTable): a [`Batch`], an [`IndexedBatch`] or a
 /// [`Transaction`].
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// use terrane::typed::{TypedTable, WriteTarget};
+/// /// A user with the index over names: in a batch, or a transaction.
+/// struct Users {
+///     names: TypedTable<u64, String>,
+///     ids: TypedTable<String, u64>,
+/// }
+///
+/// impl Users {
+///     fn add(&self, target: &mut impl WriteTarget, id: u64, name: &str) -> terrane::Result<()> {
+///         self.names.put_in(target, id, name)?;
+///         self.ids.put_in(target, name, id)
+///     }
+/// }
+///
+/// let db = terrane::Db::open_in_memory()?;
+/// let names = TypedTable::new(db.table_or_create("names")?)?;
+/// let users = Users { names, ids: TypedTable::new(db.table_or_create("ids")?)? };
+/// let mut batch = terrane::Batch::new();
+/// users.add(&mut batch, 7, "ada")?;
+/// db.write(&batch, terrane::Durability::Buffered)?;
+/// assert_eq!(users.ids.get("ada")?, Some(7));
+/// # Ok(())
+/// # }
+/// ```
 pub trait WriteTarget: sealed::Sealed {
     #[doc(hidden)]
     fn put_row(&mut self, table: &Table, key: &[u8], value: &[u8]) -> Result<()>;

@@ -14,6 +14,21 @@ use crate::{Error, KeyBounds, Result, Table};
 /// A [`Table`] whose keys are `K` and whose values are `V`: see [the module](super).
 ///
 /// Cheap to clone; usable from any thread, as the table is.
+///
+/// ```
+/// # fn main() -> terrane::Result<()> {
+/// use terrane::typed::TypedTable;
+/// let db = terrane::Db::open_in_memory()?;
+/// let names: TypedTable<u64, String> = TypedTable::new(db.table_or_create("names")?)?;
+/// names.put(7, "ada")?;
+/// names.put(8, "grace")?;
+/// for row in names.range(8..) {
+///     let (id, name) = row?;
+///     assert_eq!((id, name.as_str()), (8, "grace"));
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct TypedTable<K, V> {
     table: Table,
     types: PhantomData<fn() -> (K, V)>,

@@ -5,6 +5,22 @@ use std::borrow::Borrow;
 use crate::Result;
 
 /// Types that can be encoded as a value.
+///
+/// ```
+/// use terrane::typed::EncodeValue;
+/// struct Celsius(f32);
+///
+/// impl EncodeValue for Celsius {
+///     fn encode_value(&self, to: &mut Vec<u8>) -> terrane::Result<()> {
+///         if self.0 < -273.15 {
+///             return Err(terrane::Error::invalid("it cannot be as cold as that"));
+///         }
+///         self.0.encode_value(to)
+///     }
+/// }
+///
+/// assert!(Celsius(-300.0).encode_value(&mut Vec::new()).is_err());
+/// ```
 pub trait EncodeValue {
     /// Adds the bytes.
     ///

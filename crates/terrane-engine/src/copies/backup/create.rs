@@ -26,6 +26,16 @@ use crate::copies::sound_extent::read_sound;
 use crate::shared::Shared;
 
 /// Options of a backup.
+///
+/// ```
+/// # use terrane_engine::backup::BackupOptions;
+/// let nightly = BackupOptions::default()
+///     .flush(true) // it opens faster
+///     .bytes_per_second(50 << 20) // leaves the disk to others
+///     .recheck(true) // finds what has rotted
+///     .note("nightly");
+/// assert_eq!(nightly.note.as_deref(), Some("nightly"));
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BackupOptions {

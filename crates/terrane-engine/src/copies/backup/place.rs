@@ -29,6 +29,23 @@ const UNFINISHED: &str = ".unfinished";
 /// 3. The lock is exclusive, also between processes.
 ///
 /// No operation names two objects: a store that can only put, get, list and delete will do.
+///
+/// ```
+/// # use terrane_base::Result;
+/// # use terrane_engine::backup::BackupPlace;
+/// /// Copies what one place has to another, which must be empty.
+/// fn mirror(from: &dyn BackupPlace, to: &dyn BackupPlace, folders: &[&str]) -> Result<()> {
+///     to.prepare()?;
+///     let _lock = to.lock()?;
+///     for folder in folders {
+///         for name in from.list(folder)? {
+///             let name = format!("{folder}/{name}");
+///             to.put(&name, &[&from.get(&name, 1 << 30)?])?;
+///         }
+///     }
+///     to.settle()
+/// }
+/// ```
 pub trait BackupPlace: Send + Sync + Debug {
     /// Makes the place ready for its first object; fine if it is.
     ///
@@ -77,6 +94,16 @@ pub trait BackupPlace: Send + Sync + Debug {
 }
 
 /// A directory with one file for each object.
+///
+/// ```
+/// # use std::path::Path;
+/// # use std::sync::Arc;
+/// # use terrane_device::MemDisk;
+/// # use terrane_engine::backup::{BackupPlace, DirectoryPlace};
+/// let disk = Arc::new(MemDisk::new()); // or a file system
+/// let place = DirectoryPlace::new(disk, Path::new("/backups"));
+/// assert_eq!(place.shown(), "/backups");
+/// ```
 #[derive(Clone, Debug)]
 pub struct DirectoryPlace {
     disk: Arc<dyn Disk>,

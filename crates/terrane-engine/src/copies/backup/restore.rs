@@ -25,6 +25,12 @@ use crate::copies::checkpoint::sealed;
 use crate::copies::checkpoint::unfinished::Unfinished;
 
 /// Options of a restore.
+///
+/// ```
+/// # use terrane_engine::backup::RestoreOptions;
+/// let slowly = RestoreOptions::default().bytes_per_second(50 << 20);
+/// assert_eq!(slowly.bytes_per_second, 50 << 20);
+/// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreOptions {

@@ -25,6 +25,28 @@ pub(crate) use swap::finish_swap;
 ///
 /// Called on the thread that opens, when nothing else of the database runs; it cannot change the database,
 /// nor wait for one. A panic ends the opening, and nothing has changed.
+///
+/// ```
+/// # use terrane_engine::{ReplayDecision, ReplayFilter, ReplayedBatch};
+/// /// Takes out every batch that touches a key which crashes the program.
+/// struct Without(&'static [u8]);
+///
+/// impl ReplayFilter for Without {
+///     fn name(&self) -> &str {
+///         "without-one-key"
+///     }
+///
+///     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {
+///         use terrane_engine::ChangeKind::{Merge, Put};
+///         let touches = |kind| matches!(kind, Put { key, .. } | Merge { key, .. } if key == self.0);
+///         match batch.changes().iter().any(|change| touches(change.kind)) {
+///             true => ReplayDecision::Ignore,
+///             false => ReplayDecision::Keep,
+///         }
+///     }
+/// }
+/// # let _: Box<dyn ReplayFilter> = Box::new(Without(b"bad"));
+/// ```
 pub trait ReplayFilter: Send + Sync {
     /// Its name, for errors.
     fn name(&self) -> &str;
@@ -54,6 +76,22 @@ pub struct ReplayedTable {
 }
 
 /// A batch that is about to be replayed.
+///
+/// ```
+/// # use terrane_engine::{ReplayDecision, ReplayedBatch};
+/// /// Ends the replay at a commit, and lists the lost changes.
+/// fn up_to(last: u64, batch: &ReplayedBatch<'_>) -> ReplayDecision {
+///     if batch.first_seq().0 <= last {
+///         return ReplayDecision::Keep;
+///     }
+///     let (first, count) = (batch.first_seq(), batch.record_count());
+///     eprintln!("dropped: {count} records from {first} on, in {} ({})", batch.file(), batch.segment());
+///     for change in batch.changes() {
+///         eprintln!("  {:?} {:?}", change.table, change.kind);
+///     }
+///     ReplayDecision::Stop
+/// }
+/// ```
 #[derive(Clone, Copy)]
 pub struct ReplayedBatch<'b> {
     segment: SegmentId,
@@ -122,11 +160,29 @@ pub enum ReplayDecision {
 /// Changes that take the place of a batch. Keys are as users know them; tables go by their numbers.
 ///
 /// ```
-/// let mut changes = terrane_engine::ReplayedChanges::new();
-/// changes.put(0, b"key", b"value")?;
-/// changes.delete(0, b"other")?;
-/// assert_eq!(changes.len(), 2);
-/// # Ok::<(), terrane_base::Error>(())
+/// # use terrane_base::Result;
+/// # use terrane_engine::{ChangeKind, ReplayedBatch, ReplayedChanges};
+/// /// The same changes, without those of one table.
+/// fn without(table: u32, batch: &ReplayedBatch<'_>) -> Result<ReplayedChanges> {
+///     let mut kept = ReplayedChanges::new();
+///     for change in batch.changes().iter().filter(|change| change.table_id != table) {
+///         let table = change.table_id;
+///         match (change.kind, change.expires_at) {
+///             (ChangeKind::Put { key, value }, None) => kept.put(table, key, value)?,
+///             (ChangeKind::Put { key, value }, Some(at)) => kept.put_until(table, key, value, at)?,
+///             (ChangeKind::Delete { key }, _) => kept.delete(table, key)?,
+///             (ChangeKind::SingleDelete { key }, _) => kept.single_delete(table, key)?,
+///             (ChangeKind::Merge { key, operand }, None) => kept.merge(table, key, operand)?,
+///             (ChangeKind::Merge { key, operand }, Some(at)) => kept.merge_until(table, key, operand, at)?,
+///             (ChangeKind::DeleteRange { start, end }, _) => kept.delete_range(table, start, end)?,
+///             (ChangeKind::LogData { data }, _) => kept.log_data(data)?,
+///             _ => {}
+///         }
+///     }
+///     println!("{} of {} changes stay", kept.len(), batch.changes().len());
+///     Ok(kept)
+/// }
+/// assert!(ReplayedChanges::new().is_empty()); // as good as `ReplayDecision::Ignore`
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct ReplayedChanges(Batch);

@@ -159,6 +159,31 @@ pub struct WorkFailed {
 /// the database is fine there; a call that changes it, or waits for its background, is refused with
 /// `Invalid`: hand it to a thread of your own. A listener that keeps a handle of the database, such as a
 /// table, keeps it open: let it keep a weak one, which `Db::downgrade` returns.
+///
+/// ```
+/// # use std::sync::atomic::{AtomicU64, Ordering};
+/// # use terrane_engine::{JobEnded, Listener, StallBegan, WorkFailed};
+/// /// Counts what flushes write, and logs what an operator wants to know.
+/// #[derive(Default)]
+/// struct Watch {
+///     flushed_bytes: AtomicU64,
+/// }
+///
+/// impl Listener for Watch {
+///     fn flush_ended(&self, job: &JobEnded) {
+///         self.flushed_bytes.fetch_add(job.bytes_written, Ordering::Relaxed);
+///     }
+///
+///     fn stall_began(&self, stall: &StallBegan) {
+///         eprintln!("writers are held back: {:?}", stall.cause);
+///     }
+///
+///     fn work_failed(&self, failure: &WorkFailed) {
+///         eprintln!("{}: {}", failure.work.name(), failure.error);
+///     }
+/// }
+/// # let _: Box<dyn Listener> = Box::new(Watch::default());
+/// ```
 pub trait Listener: Send + Sync {
     /// A flush begins.
     fn flush_began(&self, _job: &JobBegan) {}
@@ -349,38 +374,4 @@ impl Events {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[derive(Default)]
-    struct Names(Mutex<Vec<String>>);
-
-    impl Listener for Names {
-        fn table_created(&self, name: &str) {
-            self.0.lock().push(name.to_owned());
-        }
-    }
-
-    #[test]
-    fn waiting_events_are_bounded_and_dropped_ones_are_counted() {
-        let (events, names) = (Events::default(), Arc::new(Names::default()));
-        events.enqueue(|| panic!("there is no listener"));
-        events.queue.lock().listeners.push(names.clone());
-        events.is_heard.store(true, Ordering::Relaxed);
-        for number in 0..QUEUE_MAX + 3 {
-            events.enqueue(|| Event::TableCreated(number.to_string()));
-        }
-        assert_eq!(events.counts(), (3, 0));
-        while events.step(u64::MAX) == Step::Worked {}
-        let heard: Vec<_> = (0..QUEUE_MAX).map(|number| number.to_string()).collect();
-        assert_eq!(*names.0.lock(), heard, "in order");
-        assert_eq!(events.step(u64::MAX), Step::Idle);
-        events.enqueue(|| Event::TableCreated("last".to_owned()));
-        events.close(u64::MAX);
-        assert_eq!(
-            (events.step(u64::MAX), events.step(u64::MAX)),
-            (Step::Worked, Step::Ended),
-            "listeners get what waits"
-        );
-    }
-}
+mod tests;

@@ -215,6 +215,14 @@ impl Stats {
 
     /// Bytes written to the device: journal, manifest, flush and compaction. Divided by the bytes that a user
     /// wrote it is the write amplification.
+    ///
+    /// ```
+    /// # use terrane_engine::Stats;
+    /// fn write_amplification(stats: &Stats) -> f64 {
+    ///     stats.device_bytes_written() as f64 / stats.bytes_written.max(1) as f64
+    /// }
+    /// assert_eq!(write_amplification(&Stats::default()), 0.0);
+    /// ```
     #[must_use]
     pub fn device_bytes_written(&self) -> u64 {
         self.device_journal_bytes_written

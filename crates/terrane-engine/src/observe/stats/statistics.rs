@@ -6,6 +6,17 @@ use terrane_base::metrics::{HistogramSnapshot, Metric};
 use crate::observe::stats::{HISTOGRAMS, NUMBERS, TableStats};
 
 /// The value of a metric.
+///
+/// ```
+/// # use terrane_engine::MetricValue;
+/// fn show(value: &MetricValue) -> String {
+///     match value {
+///         MetricValue::Number(number) => number.to_string(),
+///         MetricValue::Histogram(all) => format!("half of {} up to {}", all.count(), all.quantile(500)),
+///     }
+/// }
+/// # assert_eq!(show(&MetricValue::Number(7)), "7");
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MetricValue {
     /// Of a counter or a gauge.
@@ -16,6 +27,11 @@ pub enum MetricValue {
 
 impl MetricValue {
     /// The number of a counter or a gauge; how many values a histogram has.
+    ///
+    /// ```
+    /// # use terrane_engine::MetricValue;
+    /// assert_eq!(MetricValue::Number(7).number(), 7);
+    /// ```
     #[must_use]
     pub fn number(&self) -> u64 {
         match self {
@@ -35,6 +51,19 @@ pub struct Sample {
 }
 
 /// The metrics of one table.
+///
+/// ```
+/// # use terrane_engine::TableStatistics;
+/// fn show(table: &TableStatistics) {
+///     for sample in &table.samples {
+///         println!("{}.{} = {}", table.name, sample.metric.name, sample.value.number());
+///     }
+///     if let Some(runs) = table.get("table_sorted_runs") {
+///         println!("a read searches up to {} sorted runs", runs.number());
+///     }
+/// }
+/// # show(&TableStatistics { name: String::new(), samples: Vec::new() });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TableStatistics {
     /// Name of the table; one that begins with `terrane:` is the engine's own.
@@ -53,6 +82,22 @@ impl TableStatistics {
 
 /// The metrics of a database and of each of its tables. What changes while they are read may show in one and
 /// not yet in another.
+///
+/// ```
+/// # use terrane_engine::Statistics;
+/// fn show(statistics: &Statistics) {
+///     if let Some(bytes) = statistics.get("memory_bytes") {
+///         println!("{} bytes of memory", bytes.number());
+///     }
+///     if let Some(users) = statistics.table("users") {
+///         println!("users has {} metrics", users.samples.len());
+///     }
+///     for (table, sample) in statistics.iter() {
+///         println!("{table:?} {} {:?}", sample.metric.name, sample.value);
+///     }
+///     println!("{}", statistics.to_prometheus()); // what a scrape gets
+/// }
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Statistics {
@@ -90,6 +135,13 @@ fn find(samples: &[Sample], name: &str) -> Option<MetricValue> {
 }
 
 /// Every metric that there is: of a database, of a table, and of a thread.
+///
+/// ```
+/// for metric in terrane_engine::metrics() {
+///     println!("{} ({}): {}", metric.name, metric.unit, metric.about);
+/// }
+/// # assert!(terrane_engine::metrics().any(|metric| metric.name == "memory_bytes"));
+/// ```
 pub fn metrics() -> impl Iterator<Item = &'static Metric> {
     NUMBERS.iter().chain(HISTOGRAMS).chain(TableStats::METRICS).chain(counters::METRICS)
 }

@@ -3,6 +3,22 @@
 use terrane_base::Result;
 
 /// Values of several keys, in the order of the keys. To be used again: what it allocated stays.
+///
+/// ```
+/// # use terrane_engine::Values;
+/// /// Works with the answers of a read of many keys; the next read uses their memory again.
+/// fn show(values: &Values) {
+///     println!("{} keys, {} bytes", values.len(), values.value_bytes());
+///     for value in values.iter() {
+///         println!("{value:?}");
+///     }
+///     if !values.is_empty() {
+///         println!("the first is {:?}", values.get(0));
+///     }
+/// }
+/// let values = Values::new(); // passed to `multi_get_into`, again and again
+/// show(&values);
+/// ```
 #[derive(Clone, Debug, Default)]
 pub struct Values {
     bytes: Vec<u8>,
