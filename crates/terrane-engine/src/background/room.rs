@@ -23,10 +23,9 @@ impl Maintenance {
         self.flush_filled();
     }
 
+    /// Writers call it, so it looks at tables with records in memory only.
     fn flush_filled(&self) {
         debug_assert!(!self.options.read_only, "a reader admits no batch");
-        let mut tables = self.catalog.all();
-        tables.retain(|table| !table.pinned().memory_is_empty());
-        self.request_flush(&tables);
+        self.request_flush(&self.catalog.filled());
     }
 }

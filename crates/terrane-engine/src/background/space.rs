@@ -282,10 +282,15 @@ impl Maintenance {
         if matches!(trimmed, Ok(true)) { Outcome::Trimmed(flushed) } else { Outcome::Flushed }
     }
 
-    /// Has everything flushed that is committed by now.
+    /// Has everything flushed that readers see by now, and so all that callers know to be committed. Looks at
+    /// tables with records that are not in the levels only.
     fn flush_for_space(&self, is_last: bool) -> Flushing {
-        let mut tables = self.catalog.all();
-        let upto = self.request_flush(&tables);
+        // The number is read first, as in [`Maintenance::trimmable`]: what it counts lies in tables that are
+        // noted, or in the levels. Those whose work has stopped are among them: the flush fails by them.
+        let upto = self.journal.visible();
+        let mut tables = self.catalog.unflushed();
+        let asked = self.request_flush(&tables);
+        debug_assert!(upto <= asked, "readers see {upto}, and the flush is asked for up to {asked}");
         tables.retain(|table| !table.is_flushed(upto));
         let seen = self.background.scheduler.ask(JobKinds::MEMORY, &tables);
         Flushing { tables: tables.into(), upto, seen, is_last }

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use terrane_base::epoch::{EpochCell, Guard};
+#[cfg(test)]
+use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::sync::{Mutex, MutexGuard};
 use terrane_base::{Error, Kind, Result, SeqNo, TableId};
 use terrane_levels::State;
@@ -45,6 +47,9 @@ pub struct Catalog {
     /// Sums over the tables.
     sums: Arc<TableSums>,
     change: Mutex<()>,
+    /// How many tables were looked up or walked over: tests compare it between few tables and many.
+    #[cfg(test)]
+    visited: AtomicU64,
 }
 
 impl Catalog {
@@ -56,13 +61,39 @@ impl Catalog {
             names.insert(table.name.clone(), table.id);
             slots.put(table);
         }
-        Catalog { by_id: EpochCell::new(slots), names: Mutex::new(names), sums, change: Mutex::new(()) }
+        Catalog {
+            by_id: EpochCell::new(slots),
+            names: Mutex::new(names),
+            sums,
+            change: Mutex::new(()),
+            #[cfg(test)]
+            visited: AtomicU64::new(0),
+        }
     }
 
     /// The table with this id, while `guard` lives.
     #[inline]
     pub fn get<'g>(&'g self, id: TableId, guard: &'g Guard) -> Option<&'g Arc<Table>> {
-        self.by_id.load(guard).get(id)
+        let found = self.by_id.load(guard).get(id);
+        self.note_visited();
+        found
+    }
+
+    /// All tables, by id, while `guard` lives.
+    fn walk<'g>(&'g self, guard: &'g Guard) -> impl Iterator<Item = &'g Arc<Table>> {
+        self.by_id.load(guard).tables().inspect(|_| self.note_visited())
+    }
+
+    #[inline]
+    fn note_visited(&self) {
+        #[cfg(test)]
+        self.visited.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many tables were looked up or walked over since the opening.
+    #[cfg(test)]
+    pub(crate) fn visited(&self) -> u64 {
+        self.visited.load(Ordering::Relaxed)
     }
 
     /// The table with this name, if it is not one of the engine's own.
@@ -120,13 +151,13 @@ impl Catalog {
 
     /// Every table, by id.
     pub fn all(&self) -> Vec<Arc<Table>> {
-        self.by_id.load(&terrane_base::epoch::pin()).tables().cloned().collect()
+        self.walk(&terrane_base::epoch::pin()).cloned().collect()
     }
 
     /// The first tables, by id, at most `most`, that may have records up to `seq` that are not in the levels.
     pub(crate) fn behind(&self, seq: SeqNo, most: usize) -> Vec<TableId> {
         let guard = terrane_base::epoch::pin();
-        let behind = self.by_id.load(&guard).tables().filter(|table| table.flushed_seq() < seq);
+        let behind = self.walk(&guard).filter(|table| table.flushed_seq() < seq);
         behind.map(|table| table.id).take(most).collect()
     }
 

@@ -196,3 +196,51 @@ fn a_batch_of_deletes_has_an_attempt_begun_behind_a_merge() {
     assert!(is_trimmed(engine.ask_for_space(true)), "one attempt gives it back");
     engine.close().expect("closes");
 }
+
+/// Tables that the background visits where a writer has memory freed, where a large batch is behind it, and
+/// for an attempt, of so many tables of which three have records.
+fn visited_of(tables: u32) -> [u64; 3] {
+    let env = Env { spawn: Arc::new(SteppedSpawn::default()), ..Env::real() };
+    let opened = Engine::open_on(Arc::new(MemDisk::new()), Path::new("/db"), &Options::default(), env);
+    let engine = opened.expect("opens");
+    (1..tables).for_each(|number| drop(engine.create_table(&number.to_string(), &[]).expect("a table")));
+    engine.set_background_paused(true);
+    let filled = [0, 1, tables - 1].map(TableId);
+    filled.iter().for_each(|table| drop(engine.put(*table, b"key", b"value", false).expect("fits")));
+    let visited = |step: &dyn Fn()| {
+        let before = engine.catalog.visited();
+        step();
+        engine.catalog.visited() - before
+    };
+    let attempt = || {
+        let flushing = engine.flush_for_space(false);
+        let waits_for: Vec<_> = flushing.tables.iter().map(|table| table.id).collect();
+        assert_eq!((waits_for, flushing.upto), (filled.to_vec(), engine.journal.visible()));
+    };
+    let counts = [visited(&|| engine.make_room()), visited(&|| engine.flush_behind()), visited(&attempt)];
+    let asked = engine.catalog.all().into_iter().filter(|table| table.flush_wanted() > SeqNo(0));
+    assert!(asked.map(|table| table.id).eq(filled), "what has records is flushed, and nothing else");
+    engine.set_background_paused(false);
+    engine.close().expect("closes");
+    counts
+}
+
+#[test]
+fn writers_visit_as_many_tables_of_a_thousand_as_of_three() {
+    let few = visited_of(3);
+    assert_eq!(few, [3; 3], "those with records");
+    assert_eq!(visited_of(1_000), few);
+}
+
+#[test]
+fn an_attempt_fails_by_records_of_a_table_that_has_stopped() {
+    let engine = open_behind_attempts();
+    let table = engine.catalog.require("default").expect("it exists");
+    engine.put(TableId::DEFAULT, b"key", b"value", false).expect("fits");
+    let _ = table.stop("by a test", crate::table::stopped::Left::Nothing);
+    let flushing = engine.flush_for_space(true);
+    assert_eq!(flushing.tables.len(), 1, "its records are not in the levels");
+    let copy = engine.background.scheduler.copy_for([]);
+    assert!(engine.is_flush_done(&copy, &flushing.tables, flushing.upto, flushing.seen).is_err());
+    engine.close().expect_err("the table has stopped");
+}
