@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::{Error, Result, TableId};
+use terrane_base::{Error, Result, SeqNo, TableId};
 use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
 use crate::background::compaction::CompactionJob;
@@ -173,6 +173,53 @@ impl Maintenance {
         self.next_memory_work(schedule).is_some()
             || self.next_trim(schedule).is_some()
             || merges && self.pick_compaction(Depth::All, schedule, false).is_some()
+    }
+
+    /// The table whose oldest generation should be flushed now.
+    pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
+        let candidates = tables.iter().filter(|table| {
+            !schedule.is_held(JobKind::Flush, table.id)
+                && !schedule.is_running(JobKind::Settle, table.id)
+                && self.wants_flush(table)
+        });
+        // The one that holds back the oldest segment first: it is what keeps memory from coming back.
+        candidates
+            .min_by_key(|table| table.pinned().generations.last().and_then(|g| g.oldest_segment()))
+            .cloned()
+    }
+
+    /// Returns true if the oldest generation is full, superseded, asked for, or begun.
+    fn wants_flush(&self, table: &Table) -> bool {
+        let guard = terrane_base::epoch::pin();
+        let view = table.view(&guard);
+        let Some(oldest) = view.generations.last() else { return false };
+        let bytes = oldest.record_bytes() + oldest.index_bytes();
+        let wanted = table.flush_wanted();
+        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records
+        // above only: the caller of a flush waits for it.
+        let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
+        let is_asked =
+            wanted > table.flushed_seq() || begins_below && !terrane_base::planted!(FlushWaitsForNothing);
+        view.generations.len() > 1
+            || bytes + self.memory.memtable_limit() > self.memory.generation_limit()
+            || is_asked
+            || oldest.is_closed()
+    }
+
+    /// The next job that writes overflow runs which a caller asked for, if one can begin now.
+    pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+        tables.iter().find_map(|table| {
+            let view = table.pinned();
+            let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
+            let settles = is_wanted(view.frozen.last().map(|memtable| memtable.first_seq()));
+            if settles && !schedule.is_held(JobKind::Settle, table.id) {
+                return Some(Job::Settle(table.clone()));
+            }
+            let flushes = is_wanted(view.generations.last().map(|generation| generation.first_seq()));
+            let is_free = !schedule.is_held(JobKind::Flush, table.id)
+                && !schedule.is_running(JobKind::Settle, table.id);
+            (flushes && is_free).then(|| Job::Flush(table.clone()))
+        })
     }
 
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done

@@ -1,4 +1,4 @@
-//! Background work: `scheduler.rs` hands the most urgent job (`job.rs`) to a free worker (`workers.rs`).
+//! Background work: a worker takes the most urgent job (`job.rs`) from the schedule (`scheduler.rs`).
 //!
 //! Jobs: flushes (`flush/`), compactions (`compaction/`), journal segments (`journal/`), work for idle times
 //! (`idle.rs`), attempts on a full device (`space.rs`), scrubbing (`scrub.rs`). `retry.rs` remembers
@@ -18,7 +18,6 @@ mod room;
 pub(crate) mod scheduler;
 pub(crate) mod scrub;
 pub(crate) mod space;
-pub(crate) mod workers;
 
 use std::sync::Arc;
 

@@ -14,15 +14,15 @@
 use std::sync::Arc;
 
 use terrane_base::env::Step;
-use terrane_base::{Error, Kind, TableId, verify};
+use terrane_base::{Error, Kind, Result, TableId, verify};
 use terrane_compaction::JobControl;
 
 use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::job::Job;
-use crate::background::maintenance::Maintenance;
+use crate::background::maintenance::{Maintenance, MaintenanceRef};
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
-use crate::reentrancy::works_for;
+use crate::reentrancy::{Working, works_for};
 use crate::table::due::Depth;
 use crate::table::stopped::Left;
 pub(crate) use pool::Scheduler;
@@ -35,6 +35,45 @@ type Taken = (u64, Job, Arc<JobControl>);
 struct Changed(u64);
 
 impl Maintenance {
+    /// Starts the workers, which keep `engine`, the owner of this, while they work.
+    pub(crate) fn start_workers(&self, engine: &MaintenanceRef) -> Result<()> {
+        assert!(std::ptr::eq(self, engine.part()), "workers keep the database that they work on");
+        for number in 0..self.options.background_threads {
+            // Workers hold the engine only while they look for work and do it, so that dropping the last
+            // handle ends them. Did they hold it while they wait, two of them would hold it in turn, for
+            // ever.
+            let engine = Arc::downgrade(engine);
+            if let Some(stepper) = self.env.spawn.stepper() {
+                let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
+                stepper.add(&format!("terrane-{number}"), Box::new(step));
+                continue;
+            }
+            let scheduler = self.background.scheduler.clone();
+            let nice = self.options.experiments.background_nice as u8;
+            let body = move || {
+                if nice > 0 {
+                    // Where the system refuses, only the order of threads on the processors differs.
+                    terrane_device::lower_priority(nice);
+                }
+                loop {
+                    let seen = scheduler.signals();
+                    let step = |engine: MaintenanceRef| {
+                        let _working = Working::of(engine.instance());
+                        engine.work_step()
+                    };
+                    match engine.upgrade().map_or(Step::Ended, step) {
+                        Step::Worked => {}
+                        Step::Idle => scheduler.wait_for_signal(seen),
+                        Step::Ended => return,
+                    }
+                }
+            };
+            let worker = self.env.spawn.spawn(&format!("terrane-{number}"), Box::new(body))?;
+            self.background.scheduler.workers.lock().push(worker);
+        }
+        Ok(())
+    }
+
     /// Runs one piece of work, if there is one. Ends when the pool closes.
     pub(crate) fn work_step(&self) -> Step {
         let is_worker = || works_for(self.instance()) || self.env.spawn.stepper().is_some();

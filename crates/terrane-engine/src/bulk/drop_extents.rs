@@ -20,6 +20,7 @@ use terrane_format::manifest::{EditOp, Place};
 use terrane_levels::{Metasnapshot, Totals};
 use terrane_table::Extent;
 
+use crate::background::compaction::install::Install;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::flush_hold::refuse_if_paused;
 use crate::observe::stats::add;
@@ -140,7 +141,7 @@ impl Maintenance {
         // this edit.
         let seq = self.journal.visible();
         self.sync_journal_through(seq)?;
-        self.install(table, &result, Vec::new(), vec![EditOp::Durable { seq }])?;
+        Install { engine: self, table, result: &result }.run(Vec::new(), vec![EditOp::Durable { seq }])?;
         self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
         add(&self.counters.extents_dropped, chosen.len() as u64);
         let mut dropped = DroppedExtents { extents: chosen.len() as u64, ..DroppedExtents::default() };

@@ -19,5 +19,4 @@ pub(crate) mod sampling;
 pub(crate) mod scan;
 pub(crate) mod separated;
 pub(crate) mod snapshots;
-pub(crate) mod successors;
 pub(crate) mod value_target;

@@ -1,6 +1,6 @@
 //! The debt of a table to its levels: every memtable that the table ever wrote to, until a durable manifest
-//! edit says that its records are in the levels. The lock of the table's read view guards the ledger, and no
-//! read view is installed before the ledger agrees ([`Ledger::turn`]).
+//! edit says that its records are in the levels. The right to change the table's read view ([`TableEdit`]) is
+//! the lock of the ledger, and no read view is installed before the ledger agrees ([`Ledger::turn`]).
 //!
 //! The rule: a memtable leaves the read view only in the step that puts its records into what replaces it.
 //! 1. A memtable stays in the read view, active or frozen, until a generation of the same read view says that
@@ -19,12 +19,73 @@
 
 use std::sync::Arc;
 
+use terrane_base::sync::MutexGuard;
 use terrane_base::{Cursor, Entry, Error, Kind, Result, SegmentId, SeqNo};
 use terrane_memtable::{GlobalIndex, Memtable, MemtableCursor};
 
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 use crate::table::stopped::Left;
+
+impl Table {
+    /// Takes the right to change the read view. Never hold it across I/O.
+    pub fn edit(&self) -> TableEdit<'_> {
+        TableEdit { table: self, ledger: self.edit.lock() }
+    }
+}
+
+/// The exclusive right to change a table's read view.
+pub struct TableEdit<'t> {
+    table: &'t Table,
+    ledger: MutexGuard<'t, Ledger>,
+}
+
+impl TableEdit<'_> {
+    /// The current read view; it cannot change while the edit lives.
+    pub fn view(&self) -> ReadView {
+        self.table.pinned()
+    }
+
+    /// The debt of the table to its levels.
+    pub(crate) fn ledger(&self) -> &Ledger {
+        &self.ledger
+    }
+
+    /// The same, to break it.
+    #[cfg(test)]
+    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
+        &mut self.ledger
+    }
+
+    /// Makes `next` the current read view; the old one goes when its last reader has left. `leaves` says what
+    /// goes from memory.
+    ///
+    /// # Errors
+    /// `Poisoned` if records would be lost: the current read view stays, and background work on the table has
+    /// stopped.
+    pub(crate) fn replace(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
+        self.replace_behind_edit(next, leaves)
+            .map_err(|error| self.table.stop(error.message(), Left::Nothing))
+    }
+
+    /// The same behind an edit that says what `next` has.
+    ///
+    /// # Errors
+    /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
+    pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
+        next.check();
+        self.ledger.turn(&next, leaves)?;
+        // Both are kept: what leaves the sums has left the view.
+        let (before, after) = (self.table.pinned(), next.clone());
+        self.table.view.replace(next);
+        self.table.follow_view(&before, &after);
+        self.table.note_due(|due, id| due.note_unflushed(id, || self.ledger.has_records()));
+        if !Arc::ptr_eq(&before.tree, &after.tree) {
+            self.table.note_changed();
+        }
+        Ok(())
+    }
+}
 
 /// The memtables that may leave memory in a step, and the reason why.
 pub(crate) enum Leaves<'g> {

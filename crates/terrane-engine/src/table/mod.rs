@@ -24,15 +24,15 @@ use std::sync::Arc;
 use terrane_base::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use terrane_base::epoch::{EpochCell, Guard};
-use terrane_base::sync::{Mutex, MutexGuard, RwLock};
-use terrane_base::{CompactionFilter, Result, SeqNo, TableId};
+use terrane_base::sync::{Mutex, RwLock};
+use terrane_base::{CompactionFilter, SeqNo, TableId};
 use terrane_levels::Metasnapshot;
 use terrane_memtable::Memtable;
 
 use crate::observe::stats::TableCounters;
 use crate::pace::per_table::TablePressure;
 use crate::table::filter_policy::FilterUse;
-use crate::table::ledger::{Leaves, Ledger};
+use crate::table::ledger::Ledger;
 use crate::table::load::TableLoad;
 use crate::table::read_view::ReadView;
 use crate::table::requests::Requests;
@@ -40,7 +40,7 @@ use crate::table::scan_marks::ScanMarks;
 use crate::table::semantics::TableSemantics;
 use crate::table::settings::TableSettings;
 use crate::table::skipped_versions::SkippedVersions;
-use crate::table::stopped::{Left, Stopped};
+use crate::table::stopped::Stopped;
 use crate::table::sums::{TablePart, TableSums};
 use crate::table::tombstone_hint::TombstoneHint;
 
@@ -171,11 +171,6 @@ impl Table {
         self.view.share(guard)
     }
 
-    /// Takes the right to change the read view. Never hold it across I/O.
-    pub fn edit(&self) -> TableEdit<'_> {
-        TableEdit { table: self, ledger: self.edit.lock() }
-    }
-
     /// Returns true if the table was dropped while this handle lived.
     #[inline]
     pub fn is_dropped(&self) -> bool {
@@ -246,58 +241,5 @@ impl Table {
     /// Notes that every record up to `seq` is in the levels.
     pub fn set_flushed_seq(&self, seq: SeqNo) {
         self.flushed_seq.fetch_max(seq.0, Ordering::AcqRel);
-    }
-}
-
-/// The exclusive right to change a table's read view.
-pub struct TableEdit<'t> {
-    table: &'t Table,
-    ledger: MutexGuard<'t, Ledger>,
-}
-
-impl TableEdit<'_> {
-    /// The current read view; it cannot change while the edit lives.
-    pub fn view(&self) -> ReadView {
-        self.table.pinned()
-    }
-
-    /// The debt of the table to its levels.
-    pub(crate) fn ledger(&self) -> &Ledger {
-        &self.ledger
-    }
-
-    /// The same, to break it.
-    #[cfg(test)]
-    pub(crate) fn ledger_mut(&mut self) -> &mut Ledger {
-        &mut self.ledger
-    }
-
-    /// Makes `next` the current read view; the old one goes when its last reader has left. `leaves` says what
-    /// goes from memory.
-    ///
-    /// # Errors
-    /// `Poisoned` if records would be lost: the current read view stays, and background work on the table has
-    /// stopped.
-    pub(crate) fn replace(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
-        self.replace_behind_edit(next, leaves)
-            .map_err(|error| self.table.stop(error.message(), Left::Nothing))
-    }
-
-    /// The same behind an edit that says what `next` has.
-    ///
-    /// # Errors
-    /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
-    pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
-        next.check();
-        self.ledger.turn(&next, leaves)?;
-        // Both are kept: what leaves the sums has left the view.
-        let (before, after) = (self.table.pinned(), next.clone());
-        self.table.view.replace(next);
-        self.table.follow_view(&before, &after);
-        self.table.note_due(|due, id| due.note_unflushed(id, || self.ledger.has_records()));
-        if !Arc::ptr_eq(&before.tree, &after.tree) {
-            self.table.note_changed();
-        }
-        Ok(())
     }
 }

@@ -22,42 +22,43 @@ use crate::table::stopped::Left;
 /// Trees with more extents are not walked at each installation.
 const CHECKED_EXTENTS: u64 = 1024;
 
-impl Maintenance {
+/// The installation of what a job produced, as part of its table.
+#[derive(Clone, Copy)]
+pub(crate) struct Install<'e> {
+    pub(crate) engine: &'e Maintenance,
+    pub(crate) table: &'e Table,
+    pub(crate) result: &'e JobResult,
+}
+
+impl Install<'_> {
     /// Makes a job's result part of the table: `more` goes into the same edit; `kept` are the handles of what
     /// the job wrote here. Of memory nothing leaves.
     ///
     /// # Errors
-    /// As [`Maintenance::install_and_leave`].
-    pub(crate) fn install(
-        &self,
-        table: &Table,
-        result: &JobResult,
-        kept: Vec<Arc<Extent>>,
-        more: Vec<EditOp>,
-    ) -> Result<()> {
-        self.install_and_leave(table, result, kept, more, &Leaves::Nothing)
+    /// As [`Install::run_and_leave`].
+    pub(crate) fn run(self, kept: Vec<Arc<Extent>>, more: Vec<EditOp>) -> Result<()> {
+        self.run_and_leave(kept, more, &Leaves::Nothing)
     }
 
-    /// As [`Maintenance::install`]; what `leaves` memory goes from the same read view.
+    /// As [`Install::run`]; what `leaves` memory goes from the same read view.
     ///
     /// # Errors
     /// `Cancelled` if the table was dropped meanwhile, `Poisoned` if background work on it has stopped; those
     /// of the manifest. What the job wrote goes back to the store then, unless the manifest is poisoned: it
     /// may name the extents. `Poisoned` if the manifest has the result and the read view cannot have it: that
     /// stops background work on the table.
-    pub(crate) fn install_and_leave(
-        &self,
-        table: &Table,
-        result: &JobResult,
+    pub(crate) fn run_and_leave(
+        self,
         kept: Vec<Arc<Extent>>,
         more: Vec<EditOp>,
         leaves: &Leaves<'_>,
     ) -> Result<()> {
+        let Self { engine, table, result } = self;
         assert!(result.table == table.id, "the result of table {} is for {}", table.id, result.table);
         verify!(result.check());
         let mut ops = result.edit_ops();
         ops.extend(more);
-        let fresh = self.prepare_extents(table, result, kept);
+        let fresh = self.prepare_extents(kept);
         // A drop waits until edit and read view agree again, or the edit finds the table dropped.
         let installing = table.installing.lock();
         let refused = if table.is_dropped() {
@@ -66,49 +67,44 @@ impl Maintenance {
             // What was merged by a comparator that failed may be out of order.
             table.refuse_if_stopped().and_then(|()| table.semantics.collation().check())
         };
-        refused.inspect_err(|_| self.give_back(result))?;
+        refused.inspect_err(|_| self.give_back())?;
         let appended = if ops.is_empty() || terrane_base::planted!(InstallWithoutEdit) {
             Ok(())
         } else {
-            self.append_edit(ops)
+            engine.append_edit(ops)
         };
         if let Err(error) = appended {
             if error.kind() != Kind::Poisoned {
-                self.give_back(result);
+                self.give_back();
             }
             return Err(error);
         }
         // The manifest has it: were it tried again, it would be there twice.
-        let swapped = self.swap_tree(table, result, &fresh, leaves);
+        let swapped = self.swap_tree(&fresh, leaves);
         let replaced = swapped.map_err(|error| table.stop(error.message(), Left::Edit))?;
-        self.pass_heat_on(&table.pinned().tree, result, &replaced);
+        self.pass_heat_on(&replaced);
         for extent in replaced {
             extent.mark_obsolete();
         }
         drop(installing);
         job_log::installed(result);
-        self.refresh_debt();
-        self.memory.return_freed(&self.options);
+        engine.refresh_debt();
+        engine.memory.return_freed(&engine.options);
         Ok(())
     }
 
     /// Gives the extents that a job wrote back to the store.
-    pub(crate) fn give_back(&self, result: &JobResult) {
-        for meta in result.written() {
+    pub(crate) fn give_back(self) {
+        for meta in self.result.written() {
             // Slots that cannot be given back now are free after the next open: no edit names them.
-            let _ = self.store.free(meta.id, meta.slots);
+            let _ = self.engine.store.free(meta.id, meta.slots);
         }
     }
 
     /// Puts the changed tree into the table's read view. Returns the extents that left it, value tables
     /// included.
-    fn swap_tree(
-        &self,
-        table: &Table,
-        result: &JobResult,
-        fresh: &Fresh,
-        leaves: &Leaves<'_>,
-    ) -> Result<Vec<Arc<Extent>>> {
+    fn swap_tree(self, fresh: &Fresh, leaves: &Leaves<'_>) -> Result<Vec<Arc<Extent>>> {
+        let Self { table, result, .. } = self;
         let mut edit = table.edit();
         let mut view = edit.view();
         let mut freed: Vec<Arc<Extent>> =

@@ -8,20 +8,25 @@ use std::sync::Arc;
 
 use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
-    Claims, Cursors, JobControl, JobKind as CompactionKind, JobResult, JobSpec, TableShape, Work, debt_bytes,
-    pick, pick_due, pick_range,
+    Claims, Cursors, Heats, JobControl, JobKind as CompactionKind, JobResult, JobSpec, Limits, TableShape,
+    Targets, Work, debt_bytes, pick, pick_due, pick_range,
 };
 use terrane_format::range_deletes::Fragment;
-use terrane_levels::Metasnapshot;
+use terrane_levels::{Level, Metasnapshot};
 use terrane_memtable::GlobalIndex;
 
+use crate::background::compaction::install::Install;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
+use crate::read::sampling::moment;
 use crate::table::Table;
 use crate::table::due::{Depth, NoJob, Stamp};
 use crate::table::tree_shape::shape_of;
+
+/// A level with more extents is not looked at: the list of their heats is made again for each job.
+const LISTED_MAX: usize = 4096;
 
 /// A table whose levels may have a job, and its levels at the look.
 struct Candidate {
@@ -125,6 +130,24 @@ impl Maintenance {
         shape
     }
 
+    /// How often the extents of each level are read now, for the picker; nothing where reads are not counted,
+    /// or where the level is not too large.
+    fn heats(&self, tree: &Metasnapshot, limits: &Limits) -> Vec<Heats> {
+        if !self.options.experiments.hot_cold {
+            return Vec::new();
+        }
+        let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
+        let targets = Targets::new(&sizes, limits);
+        let moment = moment(self.env.clock.now());
+        let of = |number: u8, level: &Level| {
+            if level.len() > LISTED_MAX || level.totals().bytes <= targets.of(number) {
+                return Heats::default();
+            }
+            Heats::new(level.iter().map(|extent| extent.heat.at(moment)).collect())
+        };
+        (1..).zip(&tree.levels).map(|(number, level)| of(number, level)).collect()
+    }
+
     /// Notes that the levels of a table have no job, whatever runs.
     fn note_no_level_job(&self, candidate: &Candidate, snapshots: &[SeqNo]) {
         let tree = &candidate.tree;
@@ -215,9 +238,11 @@ impl CompactionJob<'_> {
     fn merge(&self, spec: &JobSpec) -> Result<Work> {
         let Self { engine, table, control, .. } = *self;
         let sinking = engine.write_control().begin_sinking(table, spec, control);
-        let mut publish = |part: JobResult| engine.install(table, &part, control.take_fresh(), Vec::new());
+        let install =
+            |result: &JobResult| Install { engine, table, result }.run(control.take_fresh(), Vec::new());
+        let mut publish = |part: JobResult| install(&part);
         let result = engine.background.compactor.run_in_parts(spec, control, &mut publish)?;
-        engine.install(table, &result, control.take_fresh(), Vec::new())?;
+        install(&result)?;
         if let Some(sinking) = sinking {
             sinking.end(table, engine.env.clock.now());
         }

@@ -106,7 +106,8 @@ fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<WatchedClock>) {
 fn ending_a_pause_waits_for_no_paused_flush() {
     let (engine, table, clock) = with_level_1();
     let running = Arc::new(engine.new_control());
-    let held = engine.claim_step(&table, b"", 1, &running).expect("nothing fails");
+    let job = FlushJob { engine: &engine, table: &table, control: &running };
+    let held = job.claim_step(b"", 1).expect("nothing fails");
     let (_, claim) = held.expect("level 1 is free");
     engine.set_background_paused(true);
     let paused = Arc::new(engine.new_control());
@@ -116,7 +117,8 @@ fn ending_a_pause_waits_for_no_paused_flush() {
     std::thread::spawn(move || {
         ready.send(clock.watch_this_thread()).expect("the test waits for it");
         // The receiver is gone where the test has failed.
-        let _ = result.send(flushing.claim_step(&its_table, b"", 1, &its_control));
+        let job = FlushJob { engine: &flushing, table: &its_table, control: &its_control };
+        let _ = result.send(job.claim_step(b"", 1));
     });
     let looks = looks.recv_timeout(LIMIT).expect("the thread begins");
     // Under the lock: it asks whether writers fill memory once it has found level 1 busy.
@@ -145,12 +147,13 @@ fn a_flush_that_has_ended_slows_no_writer() {
     assert!(engine.freeze(&table).expect("nothing fails"));
     let control = Arc::new(engine.new_control());
     engine.settle(&table, &control).expect("settles");
-    let generation = engine.take_generation(&table).expect("a row is frozen");
+    let job = FlushJob { engine: &engine, table: &table, control: &control };
+    let generation = job.take_generation().expect("a row is frozen");
     let under_way = engine.throttle.begin_flush(&control, &generation, engine.env.clock.now());
     engine.refresh_debt();
     assert!(engine.throttle.is_slowing(), "writers keep to the pace of a flush that is under way");
     drop(under_way);
-    FlushJob { engine: &engine, table: &table, control: &control }.run().expect("nothing fails");
+    job.run().expect("nothing fails");
     assert!(
         table.is_flushed(engine.visible()) && !engine.is_trim_due(),
         "nothing else looks behind the flush"
