@@ -13,7 +13,9 @@ use terrane_base::sync::Mutex;
 use terrane_device::DiskLock;
 use terrane_format::manifest::EditOp;
 
+use crate::background::job::Look;
 use crate::background::maintenance::Maintenance;
+use crate::background::scheduler::Schedule;
 use crate::bulk::ingest::Loader;
 use crate::inspect::shape::Shape;
 use crate::observe::stats::{Statistics, Stats};
@@ -177,7 +179,8 @@ impl Engine {
         self.async_writes.close(self.instance());
         let closed = if self.options.read_only { Ok(()) } else { self.close_journal() };
         if terrane_base::assertion::VERIFY || cfg!(debug_assertions) {
-            self.shared.recount(|| self.finds_all_levels());
+            let schedule = Schedule::default();
+            self.shared.recount(|| Look { engine: self, schedule: &schedule }.finds_all_levels());
         }
         self.lock.lock().take();
         terrane_base::epoch::forget_garbage();

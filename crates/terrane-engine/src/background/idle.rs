@@ -16,9 +16,8 @@ use std::time::Duration;
 use terrane_base::Result;
 use terrane_base::sync::Mutex;
 
-use crate::background::job::Job;
+use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
-use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 
@@ -83,9 +82,10 @@ impl IdleWatch {
     }
 }
 
-impl Maintenance {
+impl Look<'_> {
     /// The next job of those that run while there are no writes.
-    pub(crate) fn idle_work(&self, schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn idle_work(self) -> Option<Job> {
+        let schedule = self.schedule;
         if !schedule.is_idle() || schedule.has_failures() {
             return None;
         }
@@ -96,28 +96,12 @@ impl Maintenance {
         }
         let reclaims =
             || self.options.experiments.idle_reclaim && self.background.idle_watch.begins_reclaim();
-        self.idle_flush(schedule).or_else(|| reclaims().then_some(Job::Reclaim))
-    }
-
-    /// Gives back to the device what only waits to be used again.
-    ///
-    /// # Errors
-    /// `Io`, `Poisoned`; nothing is lost by it but space.
-    pub(crate) fn reclaim_idle(&self) -> Result<()> {
-        self.collect_epochs();
-        self.store.reclaim_all()?;
-        self.journal.remove_spares()?;
-        Ok(())
-    }
-
-    /// Extents that the last work replaced, or readers have let go of, are free then, if no epoch is left
-    /// that began before.
-    pub(crate) fn collect_epochs(&self) {
-        (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
+        self.idle_flush().or_else(|| reclaims().then_some(Job::Reclaim))
     }
 
     /// The next step of flushing what idle writers left, if reads would gain by it.
-    fn idle_flush(&self, schedule: &Schedule) -> Option<Job> {
+    fn idle_flush(self) -> Option<Job> {
+        let schedule = self.schedule;
         debug_assert!(schedule.is_idle(), "what idle writers left is flushed when nothing runs");
         if !self.options.experiments.idle_flush || !self.is_cache_full() {
             return None;
@@ -145,9 +129,28 @@ impl Maintenance {
         Some(Job::Freeze(table.clone()))
     }
 
-    fn is_cache_full(&self) -> bool {
+    fn is_cache_full(self) -> bool {
         let usage = self.cache.usage();
         usage.used_bytes + usage.limit_bytes / FULL_SHARE >= usage.limit_bytes
+    }
+}
+
+impl Maintenance {
+    /// Gives back to the device what only waits to be used again.
+    ///
+    /// # Errors
+    /// `Io`, `Poisoned`; nothing is lost by it but space.
+    pub(crate) fn reclaim_idle(&self) -> Result<()> {
+        self.collect_epochs();
+        self.store.reclaim_all()?;
+        self.journal.remove_spares()?;
+        Ok(())
+    }
+
+    /// Extents that the last work replaced, or readers have let go of, are free then, if no epoch is left
+    /// that began before.
+    pub(crate) fn collect_epochs(&self) {
+        (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
     }
 }
 

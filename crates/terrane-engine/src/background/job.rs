@@ -1,5 +1,6 @@
-//! Pieces of background work.
+//! Pieces of background work, and the look for the next one.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use terrane_base::{Error, Result, SeqNo, TableId};
@@ -7,9 +8,12 @@ use terrane_compaction::{JobControl, JobKind as CompactionKind, JobSpec};
 
 use crate::background::compaction::CompactionJob;
 use crate::background::flush::FlushJob;
+use crate::background::flush::merge_frozen::SettleJob;
 use crate::background::maintenance::Maintenance;
 use crate::background::retry::Subject;
 use crate::background::scheduler::Schedule;
+use crate::background::scrub::ScrubJob;
+use crate::background::space::StepOfSpace;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 use crate::table::due::Depth;
@@ -88,63 +92,82 @@ impl Job {
     pub(crate) fn run(&self, engine: &Maintenance, control: &Arc<JobControl>) -> Result<()> {
         match self {
             Job::Freeze(table) => engine.freeze(table).map(drop),
-            Job::Settle(table) => engine.settle(table, control),
+            Job::Settle(table) => SettleJob { engine, table, control }.run(),
             Job::Flush(table) => FlushJob { engine, table, control }.run(),
             Job::Compact(table, spec) => CompactionJob { engine, table, spec, control }.run(),
             Job::Adapt(table, spec) => CompactionJob { engine, table, spec, control }.run_for_reads(),
-            Job::Scrub => engine.scrub(control),
+            Job::Scrub => ScrubJob { engine, control }.run(),
             Job::Trim => engine.trim_unless_held().map(drop),
             Job::Reclaim => engine.reclaim_idle(),
             Job::GiveSpaceBack { is_flushed } => {
-                engine.step_of_space(*is_flushed);
+                StepOfSpace::take(engine, *is_flushed);
                 Ok(())
             }
         }
     }
 }
 
-impl Maintenance {
-    /// Returns the next job on memory, in this order: switch full memtables, settle frozen ones, flush
-    /// generations, flush what a caller wants flushed, flush versions that scans step over.
-    pub(crate) fn next_memory_work(&self, schedule: &Schedule) -> Option<Job> {
-        let tables = self.catalog.moving();
+/// A look for work in a database, beside what a copy of its schedule has. Made for each look, it costs
+/// nothing.
+#[derive(Clone, Copy)]
+pub(crate) struct Look<'e> {
+    pub(crate) engine: &'e Maintenance,
+    pub(crate) schedule: &'e Schedule,
+}
+
+/// What work is looked for in is found here, as in the engine.
+impl Deref for Look<'_> {
+    type Target = Maintenance;
+
+    #[inline]
+    fn deref(&self) -> &Maintenance {
+        self.engine
+    }
+}
+
+impl Look<'_> {
+    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what
+    /// scans step over, in this order.
+    pub(crate) fn next_memory_work(self) -> Option<Job> {
+        let (tables, schedule) = (self.catalog.moving(), self.schedule);
         for table in &tables {
             if table.is_full() && !schedule.is_held(JobKind::Freeze, table.id) {
                 return Some(Job::Freeze(table.clone()));
             }
         }
         for table in &tables {
-            if self.wants_settle(table) && !schedule.is_held(JobKind::Settle, table.id) {
+            if wants_settle(table) && !schedule.is_held(JobKind::Settle, table.id) {
                 return Some(Job::Settle(table.clone()));
             }
         }
-        let flush = self.table_to_flush(&tables, schedule).map(Job::Flush);
-        flush.or_else(|| self.relief(schedule)).or_else(|| self.flush_for_scans(schedule))
+        let flush = self.table_to_flush(&tables).map(Job::Flush);
+        flush.or_else(|| self.relief()).or_else(|| self.flush_for_scans())
     }
 
     /// The job that gives segments back, if there are such, no worker does it, and it does not wait to be
     /// tried again. While a check reads them no worker begins it, in vain; nor while a flush trims: it would
     /// wait there.
-    pub(crate) fn next_trim(&self, schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn next_trim(self) -> Option<Job> {
+        let schedule = self.schedule;
         let is_held = schedule.is_running_anywhere(JobKind::Trim)
             || schedule.failures.holds((JobKind::Trim, None))
             || schedule.decides && (self.trims.is_checked() || self.trims.is_trimming());
         (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 
-    /// Returns the oldest error of jobs of these kinds that keep failing on `tables` (all tables if `None`;
-    /// jobs of no table count in any case), or the error of a table whose background work has stopped.
-    /// Returns `None` while such a job runs or is due: it may succeed, or an older failure says nothing about
-    /// it. But if a job numbered above `seen` has failed, its error is returned at once: with many tables one
-    /// job or another always runs. `schedule` is a copy: if the schedule has changed since, the caller looks
-    /// again.
+    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has
+    /// stopped: for a caller that waits for such work on one of `tables`, or on any where none are named, or
+    /// for what is done for none. Not while it runs or is due: that may be the attempt that succeeds, or work
+    /// that an older failure says nothing about. Once a later piece than `seen` has failed, the failure is
+    /// returned all the same: with many tables something is always tried. Where the schedule has changed since
+    /// it was copied, the caller looks again.
     pub(crate) fn lasting_failure(
-        &self,
-        schedule: &Schedule,
+        self,
         kinds: JobKinds,
         tables: Option<&[Arc<Table>]>,
         seen: u64,
     ) -> Option<Error> {
+        let schedule = self.schedule;
         debug_assert!(seen <= schedule.newest_piece(), "piece {seen} was not given out when a caller asked");
         let is_asked = |on: Option<TableId>| match (on, tables) {
             (Some(on), Some(tables)) => tables.iter().any(|table| table.id == on),
@@ -159,24 +182,24 @@ impl Maintenance {
         }
         let is_running = schedule.runs_any(kinds);
         // An attempt that began after the copy was taken may have succeeded, so that nothing is due any more.
-        let goes_on =
-            is_running || self.is_due(schedule, kinds) || !self.background.scheduler.is_unchanged(schedule);
+        let goes_on = is_running || self.is_due(kinds) || !self.background.scheduler.is_unchanged(schedule);
         (!goes_on).then_some(oldest)
     }
 
     /// Returns true if a job of one of these kinds, of which those on memory are some, is to be begun.
-    fn is_due(&self, schedule: &Schedule, kinds: JobKinds) -> bool {
+    fn is_due(self, kinds: JobKinds) -> bool {
         let merges = kinds.has(JobKind::Compact);
-        if schedule.is_paused() {
-            return merges && self.next_asked(schedule).is_some();
+        if self.schedule.is_paused() {
+            return merges && self.next_asked().is_some();
         }
-        self.next_memory_work(schedule).is_some()
-            || self.next_trim(schedule).is_some()
-            || merges && self.pick_compaction(Depth::All, schedule, false).is_some()
+        self.next_memory_work().is_some()
+            || self.next_trim().is_some()
+            || merges && self.pick_compaction(Depth::All, false).is_some()
     }
 
     /// The table whose oldest generation should be flushed now.
-    pub(crate) fn table_to_flush(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Arc<Table>> {
+    pub(crate) fn table_to_flush(self, tables: &[Arc<Table>]) -> Option<Arc<Table>> {
+        let schedule = self.schedule;
         let candidates = tables.iter().filter(|table| {
             !schedule.is_held(JobKind::Flush, table.id)
                 && !schedule.is_running(JobKind::Settle, table.id)
@@ -189,7 +212,7 @@ impl Maintenance {
     }
 
     /// Returns true if the oldest generation is full, superseded, asked for, or begun.
-    fn wants_flush(&self, table: &Table) -> bool {
+    fn wants_flush(self, table: &Table) -> bool {
         let guard = terrane_base::epoch::pin();
         let view = table.view(&guard);
         let Some(oldest) = view.generations.last() else { return false };
@@ -207,7 +230,8 @@ impl Maintenance {
     }
 
     /// The next job that writes overflow runs which a caller asked for, if one can begin now.
-    pub(crate) fn next_run_wanted(&self, tables: &[Arc<Table>], schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn next_run_wanted(self, tables: &[Arc<Table>]) -> Option<Job> {
+        let schedule = self.schedule;
         tables.iter().find_map(|table| {
             let view = table.pinned();
             let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
@@ -224,11 +248,17 @@ impl Maintenance {
 
     /// The next piece of what was asked for by name: runs out of memory, a level into the next. It is done
     /// while the background is paused, too.
-    pub(crate) fn next_asked(&self, schedule: &Schedule) -> Option<Job> {
-        if let Some(work) = self.next_run_wanted(&self.catalog.moving(), schedule) {
+    pub(crate) fn next_asked(self) -> Option<Job> {
+        if let Some(work) = self.next_run_wanted(&self.catalog.moving()) {
             return Some(work);
         }
-        let (table, spec) = self.pick_compaction(Depth::Asked, schedule, false)?;
+        let (table, spec) = self.pick_compaction(Depth::Asked, false)?;
         Some(Job::Compact(table, spec))
     }
+}
+
+/// Returns true if frozen memtables wait to become, or to be merged into, a generation.
+fn wants_settle(table: &Table) -> bool {
+    let guard = terrane_base::epoch::pin();
+    !table.view(&guard).frozen.is_empty()
 }

@@ -40,47 +40,47 @@ thread_local! {
     static NOTES: RefCell<Option<Notes>> = const { RefCell::new(None) };
 }
 
-impl Shared {
+impl Watched {
     /// To be called before a piece of work runs, on its thread.
-    pub(crate) fn begin_watch(&self, work: &Job, control: &Arc<JobControl>) -> Watched {
+    pub(crate) fn begin(engine: &Shared, work: &Job, control: &Arc<JobControl>) -> Watched {
         let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
         let span = tracing::info_span!(target: "terrane::job", "job", work = kind.name(), table);
-        let job = if is_job(work) { self.events.next_job() } else { 0 };
-        if is_job(work) && self.events.are_heard() {
+        let job = if is_job(work) { engine.events.next_job() } else { 0 };
+        if is_job(work) && engine.events.are_heard() {
             NOTES.set(Some(Notes::default()));
             if matches!(work, Job::Flush(_)) {
-                self.events.begin_flush(job, control);
+                engine.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
-            self.events.enqueue(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
+            engine.events.tell(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
         }
-        Watched { started: self.env.clock.now(), job, _span: span.entered() }
+        Watched { started: engine.env.clock.now(), job, _span: span.entered() }
     }
 
     /// Called when the job has ended, before a caller that waits for the job can see its end.
-    pub(crate) fn end_watch(
-        &self,
-        watched: Watched,
+    pub(crate) fn end(
+        self,
+        engine: &Shared,
         work: &Job,
         control: &JobControl,
         result: &Result<()>,
         now: Duration,
     ) {
-        let took = now.saturating_sub(watched.started);
+        let took = now.saturating_sub(self.started);
         let (kind, table) = (work.kind(), work.on().map(|table| &*table.name));
-        debug_assert!((watched.job > 0) == is_job(work), "listeners hear the end of what they saw begin");
+        debug_assert!((self.job > 0) == is_job(work), "listeners hear the end of what they saw begin");
         if is_job(work) {
             let histogram = match work {
-                Job::Flush(_) => &self.histograms.flush_micros,
-                _ => &self.histograms.compaction_micros,
+                Job::Flush(_) => &engine.histograms.flush_micros,
+                _ => &engine.histograms.compaction_micros,
             };
             histogram.observe(micros(took));
             let (done, notes) = (control.work(), NOTES.take().unwrap_or_default());
-            self.events.enqueue(|| {
+            engine.events.tell(|| {
                 Event::JobEnded(JobEnded {
                     table: table.unwrap_or_default().to_owned(),
                     work: kind,
-                    id: watched.job,
+                    id: self.job,
                     levels: levels(work),
                     took,
                     bytes_read: done.bytes_read,
@@ -96,9 +96,9 @@ impl Shared {
                     cancelled: cancelled(work, control, result),
                 })
             });
-            self.events.end_flush(watched.job);
+            engine.events.end_flush(self.job);
         }
-        if self.slow_log.is_slow(took, self.options.diagnostics.slow_job_micros) {
+        if engine.slow_log.is_slow(took, engine.options.diagnostics.slow_job_micros) {
             tracing::warn!(
                 target: "terrane::slow",
                 operation = kind.name(),
@@ -113,7 +113,7 @@ impl Shared {
             && error.kind() != Kind::Cancelled
         {
             tracing::error!(target: "terrane::job", work = kind.name(), table, %error, "background work failed");
-            self.events.enqueue(|| {
+            engine.events.tell(|| {
                 Event::WorkFailed(WorkFailed {
                     table: table.map(str::to_owned),
                     work: kind,

@@ -6,10 +6,13 @@ use std::sync::Arc;
 use terrane_base::Error;
 
 use crate::background::Background;
+use crate::background::job::Look;
 use crate::background::scheduler::Schedule;
+use crate::background::space::SHORT_SEGMENT_BYTES;
 use crate::memory::arbiter::MemoryArbiter;
 use crate::observe::job_kind::JobKinds;
 use crate::shared::{Holds, Shared};
+use crate::table::settings::long_segment_bytes;
 use crate::throttle::Throttle;
 use crate::throttle::control::{Relief, WriteControl};
 
@@ -66,6 +69,12 @@ impl Maintenance {
     }
 }
 
+/// Has everything flushed that is in memory. Writers call it, so it looks at tables with records there only.
+fn flush_filled(engine: &Maintenance) {
+    debug_assert!(!engine.options.read_only, "a reader admits no batch");
+    engine.request_flush(&engine.catalog.filled());
+}
+
 impl Relief for Maintenance {
     fn stop_for_writers(&self) {
         Maintenance::stop_for_writers(self);
@@ -75,12 +84,20 @@ impl Relief for Maintenance {
         Maintenance::give_up_adapting(self);
     }
 
+    /// Has the journal go on in short segments, too, so that a trim takes the others as soon as their records
+    /// are flushed.
     fn make_room(&self) {
-        Maintenance::make_room(self);
+        // What fails here makes no room; the commit that needs it says why.
+        let _ = self.journal.remove_spares();
+        let _ = self.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
+        flush_filled(self);
     }
 
+    /// Has its segment sealed, too: nothing else fits there, so it would stay until the next commit, however
+    /// long that takes.
     fn flush_behind(&self) {
-        Maintenance::flush_behind(self);
+        let _ = self.journal.seal_longer_than(long_segment_bytes(&self.options));
+        flush_filled(self);
     }
 
     fn is_paused(&self) -> bool {
@@ -92,15 +109,15 @@ impl Relief for Maintenance {
     }
 
     fn frees_nothing(&self) -> bool {
-        self.frees_no_memory(&self.background.scheduler.copy_for([]))
+        Look { engine: self, schedule: &self.background.scheduler.copy_for([]) }.frees_no_memory()
     }
 
     fn frees_memory(&self) -> bool {
-        self.frees_memory_next(&self.background.scheduler.copy_for([]))
+        Look { engine: self, schedule: &self.background.scheduler.copy_for([]) }.frees_memory_next()
     }
 
     fn memory_failure(&self, seen: u64) -> Option<Error> {
-        let schedule = self.background.scheduler.copy_for([]);
-        self.lasting_failure(&schedule, JobKinds::MEMORY, None, seen)
+        let look = Look { engine: self, schedule: &self.background.scheduler.copy_for([]) };
+        look.lasting_failure(JobKinds::MEMORY, None, seen)
     }
 }

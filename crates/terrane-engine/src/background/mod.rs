@@ -14,7 +14,6 @@ pub(crate) mod maintenance;
 pub(crate) mod quarantine;
 pub(crate) mod requests;
 pub(crate) mod retry;
-mod room;
 pub(crate) mod scheduler;
 pub(crate) mod scrub;
 pub(crate) mod space;

@@ -9,6 +9,7 @@ use terrane_compaction::{CancelCause, KeyRange, RangeRequest};
 use terrane_format::manifest::LEVEL_MAX;
 use terrane_storage::SLOT_BYTES;
 
+use crate::background::job::Look;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::{JobKind, JobKinds};
@@ -103,38 +104,12 @@ impl Maintenance {
         let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
         self.background.scheduler.wait_for(|schedule| {
             refuse_if_paused(schedule)?;
-            self.is_flush_done(schedule, tables, upto, seen)
+            Look { engine: self, schedule }.is_flush_done(tables, upto, seen)
         })
     }
 
-    /// Returns true if everything up to `upto` is flushed in `tables`, of which that was asked for when
-    /// `seen` was the newest piece of work. `schedule` is a copy.
-    ///
-    /// # Errors
-    /// As [`Maintenance::flush`].
-    pub(crate) fn is_flush_done(
-        &self,
-        schedule: &Schedule,
-        tables: &[Arc<Table>],
-        upto: SeqNo,
-        seen: u64,
-    ) -> Result<bool> {
-        let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
-        let mut waiting = tables.iter().filter(waits).peekable();
-        if waiting.peek().is_none() {
-            return Ok(true);
-        }
-        // The others are flushed first: with the journal off, nothing else keeps their rows.
-        let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
-        if going_on.is_empty() {
-            return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
-        }
-        self.lasting_failure(schedule, JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
-    }
-
-    /// Flushes before a close where that costs less than the replays of later openings. A flush saves only
-    /// these replays: records that are not flushed stay in the journal, and a failure is left to the next
-    /// opening.
+    /// Flushes before a close where that costs less than the replays of later openings. It saves only these:
+    /// what is not flushed stays in the journal, and a failure is left to the next opening.
     pub(crate) fn flush_before_close(&self) {
         if self.options.read_only || !self.options.close_flush || !self.is_flush_cheap() {
             return;
@@ -195,7 +170,7 @@ impl Maintenance {
             }
             schedule.refuse_if_held_since(begun, table.id)?;
             table.refuse_if_stopped()?;
-            self.report_failure_or_pause(schedule, Some(&tables), seen)?;
+            Look { engine: self, schedule }.report_failure_or_pause(Some(&tables), seen)?;
             if let Some(error) = schedule.quarantine.of(table.id) {
                 return Err(error.clone());
             }
@@ -257,7 +232,8 @@ impl Maintenance {
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, tables);
         self.background.scheduler.wait_for(|schedule| {
             table.refuse_if_stopped()?;
-            if let Some(error) = self.lasting_failure(schedule, JobKinds::AWAITED, Some(tables), seen) {
+            let look = Look { engine: self, schedule };
+            if let Some(error) = look.lasting_failure(JobKinds::AWAITED, Some(tables), seen) {
                 return Err(error);
             }
             let is_done = done(schedule)?;
@@ -286,10 +262,11 @@ impl Maintenance {
         // nothing and nothing runs, no worker can find a job until a caller writes or requests one.
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, &self.catalog.all());
         let done = |schedule: &Schedule| {
-            self.report_failure_or_pause(schedule, None, seen)?;
+            let look = Look { engine: self, schedule };
+            look.report_failure_or_pause(None, seen)?;
             match schedule.quarantine.first() {
-                Some(error) if self.has_nothing_to_do(schedule) => Err(error.clone()),
-                _ => Ok(self.has_nothing_to_do(schedule)),
+                Some(error) if look.has_nothing_to_do() => Err(error.clone()),
+                _ => Ok(look.has_nothing_to_do()),
             }
         };
         self.throttle.without_delay(|| {
@@ -301,18 +278,6 @@ impl Maintenance {
             let _ = self.reclaim_idle();
         }
         Ok(())
-    }
-
-    /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a
-    /// pause.
-    fn report_failure_or_pause(
-        &self,
-        schedule: &Schedule,
-        tables: Option<&[Arc<Table>]>,
-        seen: u64,
-    ) -> Result<()> {
-        refuse_if_paused(schedule)?;
-        self.lasting_failure(schedule, JobKinds::AWAITED, tables, seen).map_or(Ok(()), Err)
     }
 
     /// Pauses the background, or lets it go on. A merge that only reads gain by is given up instead of
@@ -346,6 +311,34 @@ impl Maintenance {
             });
             running.collect()
         })
+    }
+}
+
+impl Look<'_> {
+    /// Returns true if everything up to `upto` is flushed in `tables`, of which that was asked for when
+    /// `seen` was the newest piece of work.
+    ///
+    /// # Errors
+    /// As [`Maintenance::flush`].
+    pub(crate) fn is_flush_done(self, tables: &[Arc<Table>], upto: SeqNo, seen: u64) -> Result<bool> {
+        let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
+        let mut waiting = tables.iter().filter(waits).peekable();
+        if waiting.peek().is_none() {
+            return Ok(true);
+        }
+        // The others are flushed first: with the journal off, nothing else keeps their rows.
+        let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
+        if going_on.is_empty() {
+            return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
+        }
+        self.lasting_failure(JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
+    }
+
+    /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a
+    /// pause.
+    fn report_failure_or_pause(self, tables: Option<&[Arc<Table>]>, seen: u64) -> Result<()> {
+        refuse_if_paused(self.schedule)?;
+        self.lasting_failure(JobKinds::AWAITED, tables, seen).map_or(Ok(()), Err)
     }
 }
 

@@ -3,7 +3,7 @@
 //!
 //! Steps of a look for work: 1. a worker copies the schedule ([`Schedule::copy_for`]) under its lock; 2. it
 //! decides, without that lock, from the copy and from the read views of the tables in which work may be due
-//! ([`crate::table::due`]): [`Maintenance::next_due`]; 3. under the lock again, it takes what it found, if
+//! ([`crate::table::due`]): [`Look`]; 3. under the lock again, it takes what it found, if
 //! nothing has changed in the schedule since the copy; else it decides again. One worker decides at a time
 //! (`adaptation`), so no new job changes the schedule meanwhile: only jobs that end, steps of flushes and
 //! calls of users do, and the worker comes to its end behind them.
@@ -18,7 +18,8 @@ use terrane_base::{Error, Kind, Result, TableId, verify};
 use terrane_compaction::JobControl;
 
 use crate::background::compaction::read_heavy::Adaptation;
-use crate::background::job::Job;
+use crate::background::job::{Job, Look};
+use crate::background::job_log::Watched;
 use crate::background::maintenance::{Maintenance, MaintenanceRef};
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
@@ -89,7 +90,7 @@ impl Maintenance {
             };
         };
         let subject = (work.kind(), work.table());
-        let watched = self.begin_watch(&work, &control);
+        let watched = Watched::begin(self, &work, &control);
         // A panic ends the job, not the worker: what the job held is released, and callers that wait get the
         // error.
         let run = std::panic::AssertUnwindSafe(|| {
@@ -117,7 +118,7 @@ impl Maintenance {
             self.background.space.note_done(work.kind());
         }
         let now = self.env.clock.now();
-        self.end_watch(watched, &work, &control, &result, now);
+        watched.end(self, &work, &control, &result, now);
         self.memory.return_freed(&self.options);
         self.background.scheduler.finish(id, subject, result, now);
         if is_failed {
@@ -137,8 +138,11 @@ impl Maintenance {
             copy.decides = true;
             let version = copy.version;
             copy.failures.look(self.env.clock.now());
-            let found =
-                if copy.paused { self.next_asked(&copy) } else { self.next_due(&mut copy, &mut adaptation) };
+            let found = if copy.paused {
+                Look { engine: self, schedule: &copy }.next_asked()
+            } else {
+                self.next_due(&mut copy, &mut adaptation)
+            };
             let asks_flush = adaptation.takes_asked_flush();
             match self.take(copy, found) {
                 Ok(taken) => {
@@ -202,70 +206,75 @@ impl Maintenance {
     /// The next piece of work; scrubbing where nothing else is due.
     fn next_due(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
         debug_assert!(schedule.decides, "a caller that only asks begins no job");
-        self.observe_loads(schedule.failures.now(), adaptation);
+        adaptation.observe(self, schedule.failures.now());
         self.rest_rows();
         let is_filling = self.write_control().is_filling() || self.throttle.is_making_room();
         let puts_off = self.write_control().puts_off();
-        let work = self.next_work(schedule, Depth::Some, is_filling, puts_off);
+        let look = Look { engine: self, schedule };
+        let work = look.next_work(Depth::Some, is_filling, puts_off);
         if schedule.flushes_only {
             return work;
         }
         if work.is_none() && schedule.is_idle() {
             schedule.failures.forget_obsolete(JobKinds::AWAITED);
         }
-        let work = work.or_else(|| self.idle_work(schedule));
-        work.or_else(|| self.next_adaptive(schedule, adaptation)).or_else(|| self.next_scrub(schedule))
+        let work = work.or_else(|| Look { engine: self, schedule }.idle_work());
+        let work = work.or_else(|| self.next_adaptive(schedule, adaptation));
+        work.or_else(|| Look { engine: self, schedule }.next_scrub())
     }
+}
 
+impl Look<'_> {
     /// The most urgent piece of work that nothing running excludes. While memory `is_filling` up, no
     /// compaction that would take the last worker from memory; with `puts_off`, none that is not due. Pure
     /// but for loading read views.
-    fn next_work(&self, schedule: &Schedule, depth: Depth, is_filling: bool, puts_off: bool) -> Option<Job> {
+    fn next_work(self, depth: Depth, is_filling: bool, puts_off: bool) -> Option<Job> {
+        let schedule = self.schedule;
         let is_asked = !schedule.decides || !schedule.is_paused();
         debug_assert!(is_asked, "a paused background begins only jobs that callers asked for");
         let is_free = !is_filling || schedule.leaves_a_worker(self.options.background_threads);
         let compacts = is_free && !schedule.flushes_only;
-        let compaction = || compacts.then(|| self.pick_compaction(depth, schedule, puts_off)).flatten();
+        let compaction = || compacts.then(|| self.pick_compaction(depth, puts_off)).flatten();
         // A batch that waits until all memory is free waits for the trim, too, and for no compaction.
-        let first_trim = || self.throttle.is_making_room().then(|| self.next_trim(schedule)).flatten();
-        self.next_space_step(schedule)
-            .or_else(|| self.next_memory_work(schedule))
+        let first_trim = || self.throttle.is_making_room().then(|| self.next_trim()).flatten();
+        self.next_space_step()
+            .or_else(|| self.next_memory_work())
             .or_else(first_trim)
             .or_else(|| compaction().map(|(table, spec)| Job::Compact(table, spec)))
-            .or_else(|| self.next_trim(schedule))
+            .or_else(|| self.next_trim())
     }
 
-    /// Returns true if nothing runs, nothing wants to, and nothing waits to be tried again. `schedule` is a
-    /// copy, and is so still.
-    pub(crate) fn has_nothing_to_do(&self, schedule: &Schedule) -> bool {
-        schedule.is_idle()
-            && !schedule.has_failures()
-            && self.next_work(schedule, Depth::All, false, false).is_none()
-            && self.background.scheduler.is_unchanged(schedule)
+    /// Returns true if nothing runs, nothing wants to, and nothing waits to be tried again, and the schedule
+    /// is still as it was when it was copied.
+    pub(crate) fn has_nothing_to_do(self) -> bool {
+        self.schedule.is_idle()
+            && !self.schedule.has_failures()
+            && self.next_work(Depth::All, false, false).is_none()
+            && self.background.scheduler.is_unchanged(self.schedule)
     }
 
-    /// Returns true if no job can be expected to free memory: as [`Maintenance::has_nothing_to_do`], but for
-    /// compactions that keep failing. `schedule` is a copy, and is so still.
-    pub(crate) fn frees_no_memory(&self, schedule: &Schedule) -> bool {
+    /// Returns true if no job can be expected to free memory: as [`Look::has_nothing_to_do`], but for
+    /// compactions that keep failing.
+    pub(crate) fn frees_no_memory(self) -> bool {
+        let schedule = self.schedule;
         debug_assert!(!schedule.decides, "a writer that waits looks at a copy, and begins no job");
         let is_failing = |kind: JobKind, table: Option<TableId>| {
             !JobKinds::MEMORY.has(kind) && schedule.failures.is_failing((kind, table))
         };
         schedule.runs_only(|running| is_failing(running.kind, running.table))
             && !schedule.failures.has(JobKinds::MEMORY)
-            && self
-                .next_work(schedule, Depth::All, false, false)
-                .is_none_or(|job| is_failing(job.kind(), job.table()))
+            && self.next_work(Depth::All, false, false).is_none_or(|job| is_failing(job.kind(), job.table()))
             && self.background.scheduler.is_unchanged(schedule)
     }
 
     /// Returns true if a job that brings memory back runs, is due, or is tried again.
-    pub(crate) fn frees_memory_next(&self, schedule: &Schedule) -> bool {
+    pub(crate) fn frees_memory_next(self) -> bool {
+        let schedule = self.schedule;
         debug_assert!(!schedule.decides, "a writer that waits looks at a copy, and begins no job");
         schedule.runs_any(JobKinds::MEMORY)
             || schedule.failures.has(JobKinds::MEMORY)
-            || self.next_memory_work(schedule).is_some()
-            || self.next_trim(schedule).is_some()
+            || self.next_memory_work().is_some()
+            || self.next_trim().is_some()
     }
 }
 

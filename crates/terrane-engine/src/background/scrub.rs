@@ -16,13 +16,13 @@ use terrane_base::{Kind, Result, TableId, ValueTableId};
 use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};
 
-use crate::background::job::Job;
+use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::background::quarantine::FINDINGS_MAX;
-use crate::background::scheduler::Schedule;
 use crate::observe::findings::Finding;
 use crate::observe::stats::add;
 use crate::table::Table;
+use crate::table::catalog::{Catalog, name_of};
 
 /// Pieces of work per second at full rate.
 const PIECES_PER_SECOND: u64 = 10;
@@ -54,38 +54,52 @@ struct State {
 #[derive(Default)]
 pub(crate) struct Scrubber(Mutex<State>);
 
+impl Look<'_> {
+    /// The next piece of scrubbing, if one is due.
+    pub(crate) fn next_scrub(self) -> Option<Job> {
+        let is_on = self.options.scrub_bytes_per_second > 0;
+        let is_due = || {
+            self.schedule.failures.now() >= self.background.scrubber.0.lock().due
+                && !self.schedule.is_scrub_held()
+        };
+        (is_on && is_due()).then_some(Job::Scrub)
+    }
+}
+
 impl Maintenance {
     /// Damaged parts of extents that scrubbing found since the open, each once.
     #[must_use]
     pub fn scrub_findings(&self) -> Vec<Finding> {
         self.background.scrubber.0.lock().findings.clone()
     }
+}
 
-    /// The next piece of scrubbing, if one is due.
-    pub(crate) fn next_scrub(&self, schedule: &Schedule) -> Option<Job> {
-        let is_on = self.options.scrub_bytes_per_second > 0;
-        let is_due =
-            || schedule.failures.now() >= self.background.scrubber.0.lock().due && !schedule.is_scrub_held();
-        (is_on && is_due()).then_some(Job::Scrub)
-    }
+/// The job that verifies the next extents.
+#[derive(Clone, Copy)]
+pub(crate) struct ScrubJob<'e> {
+    pub(crate) engine: &'e Maintenance,
+    pub(crate) control: &'e JobControl,
+}
 
+impl ScrubJob<'_> {
     /// Verifies the next extents.
     ///
     /// # Errors
     /// `Io` if the device refuses, `Cancelled`. Damage is a finding, not an error.
-    pub(crate) fn scrub(&self, control: &JobControl) -> Result<()> {
-        let rate = self.options.scrub_bytes_per_second;
-        let start = self.env.clock.now();
+    pub(crate) fn run(self) -> Result<()> {
+        let Self { engine, control } = self;
+        let rate = engine.options.scrub_bytes_per_second;
+        let start = engine.env.clock.now();
         let mut bytes = 0;
         let mut verified = Ok(());
         while bytes < (rate / PIECES_PER_SECOND).max(1) {
             control.check()?;
-            let position = self.background.scrubber.0.lock().position.clone();
-            let Some((next, extent)) = self.next_extent(&position) else {
+            let position = engine.background.scrubber.0.lock().position.clone();
+            let Some((next, extent)) = next_extent(&engine.catalog, &position) else {
                 // Begin again; an empty database is looked at as seldom as one extent.
                 let is_pass = position != Position::default();
-                add(&self.counters.scrub_passes, u64::from(is_pass));
-                self.background.scrubber.0.lock().position = Position::default();
+                add(&engine.counters.scrub_passes, u64::from(is_pass));
+                engine.background.scrubber.0.lock().position = Position::default();
                 bytes = bytes.max(rate / PIECES_PER_SECOND).max(1);
                 break;
             };
@@ -96,47 +110,48 @@ impl Maintenance {
             );
             bytes += u64::from(extent.meta.bytes);
             verified = verified.and(self.scrub_extent(next.table, &extent));
-            self.background.scrubber.0.lock().position = next;
+            engine.background.scrubber.0.lock().position = next;
         }
-        self.background.scrubber.0.lock().due = start + Duration::from_secs_f64(bytes as f64 / rate as f64);
+        engine.background.scrubber.0.lock().due = start + Duration::from_secs_f64(bytes as f64 / rate as f64);
         verified
     }
 
-    /// The first extent behind `position`, and the position behind it. It looks at the table of `position`
-    /// and, behind its last extent, at those that follow: no extent costs a walk over all tables.
-    fn next_extent(&self, position: &Position) -> Option<(Position, Arc<Extent>)> {
-        let mut from = position.table;
-        while let Some(table) = self.catalog.first_from(from) {
-            if let Some(found) = next_in_table(&table, position) {
-                return Some(found);
-            }
-            from = TableId(table.id.0.checked_add(1)?);
-        }
-        None
-    }
-
-    fn scrub_extent(&self, table: TableId, extent: &Extent) -> Result<()> {
+    fn scrub_extent(self, table: TableId, extent: &Extent) -> Result<()> {
+        let engine = self.engine;
         let mut refused = Ok(());
-        for error in verify_extent(&extent.meta, &*self.store) {
-            let error = self.blamed(Some(table), error);
+        for error in verify_extent(&extent.meta, &*engine.store) {
+            let error = engine.blamed(Some(table), error);
             // Only what was read and is wrong is damage.
             if error.kind() != Kind::Corrupt {
                 refused = Err(error);
                 continue;
             }
-            let mut state = self.background.scrubber.0.lock();
+            let mut state = engine.background.scrubber.0.lock();
             let is_new = state.known.len() < FINDINGS_MAX && state.known.insert(error.to_string());
             if is_new {
-                let table = crate::table::catalog::name_of(&self.catalog, table);
+                let table = name_of(&engine.catalog, table);
                 state.findings.push(Finding { table, error });
-                add(&self.counters.scrub_findings, 1);
+                add(&engine.counters.scrub_findings, 1);
             }
             debug_assert!(state.findings.len() == state.known.len(), "each finding is kept once");
         }
-        add(&self.counters.scrub_extents, 1);
-        add(&self.counters.scrub_bytes, u64::from(extent.meta.bytes));
+        add(&engine.counters.scrub_extents, 1);
+        add(&engine.counters.scrub_bytes, u64::from(extent.meta.bytes));
         refused
     }
+}
+
+/// The first extent behind `position`, and the position behind it. It looks at the table of `position`
+/// and, behind its last extent, at those that follow: no extent costs a walk over all tables.
+fn next_extent(catalog: &Catalog, position: &Position) -> Option<(Position, Arc<Extent>)> {
+    let mut from = position.table;
+    while let Some(table) = catalog.first_from(from) {
+        if let Some(found) = next_in_table(&table, position) {
+            return Some(found);
+        }
+        from = TableId(table.id.0.checked_add(1)?);
+    }
+    None
 }
 
 /// The first extent of a table behind `position`, which lies in it or before it.
@@ -190,8 +205,8 @@ mod tests {
         (40..110).for_each(|number| engine.drop_table(&format!("{number}")).expect("it exists"));
         let expected: Vec<_> = (1..150_u32).filter(|n| n % 3 > 0 && !(40..110).contains(n)).collect();
         let (mut position, mut found) = (Position::default(), Vec::new());
-        while let Some((next, _)) = engine.next_extent(&position) {
-            let name = crate::table::catalog::name_of(engine.catalog(), next.table).expect("it is listed");
+        while let Some((next, _)) = next_extent(engine.catalog(), &position) {
+            let name = name_of(engine.catalog(), next.table).expect("it is listed");
             found.push(name.parse::<u32>().expect("a number"));
             position = next;
         }

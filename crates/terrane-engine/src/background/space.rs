@@ -21,14 +21,15 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{SegmentId, SeqNo};
 use terrane_journal::SegmentState;
 
-use crate::background::job::Job;
+use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::background::requests::refuse_if_paused;
-use crate::background::room::SHORT_SEGMENT_BYTES;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 
+/// An active segment of so many bytes is not worth another one.
+pub(crate) const SHORT_SEGMENT_BYTES: u64 = 64 << 10;
 /// The first pause behind an attempt.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest one.
@@ -121,6 +122,23 @@ struct SpaceSeen {
 }
 
 impl SpaceSeen {
+    /// The present state of what may free space.
+    fn of(engine: &Maintenance) -> SpaceSeen {
+        // Extents that readers have let go of are free once no epoch is left that began before.
+        engine.collect_epochs();
+        let (usage, segments) = (engine.store.usage(), engine.journal.segments());
+        SpaceSeen {
+            freeing: engine.background.space.freeing.load(Ordering::Relaxed),
+            newest_segment: segments.iter().rfind(|one| one.state != SegmentState::Unused).map(|one| one.id),
+            pins: engine.pins.count(),
+            oldest_pin: engine.pins.oldest(),
+            taken_bytes: usage.live_bytes,
+            idle_bytes: usage.free_bytes,
+            device_free: engine.disk().free_bytes(engine.dir()).unwrap_or_default(),
+            waits_for_trim: engine.trims.is_checked() && engine.is_trim_due(),
+        }
+    }
+
     /// Returns true if there may be space now, as `self` says, that there was not `before`. Both are looks
     /// without a lock: one that saw too little begins no attempt, and the next refused writer looks again.
     fn may_have_freed_since(&self, before: &SpaceSeen) -> bool {
@@ -159,6 +177,33 @@ impl SpaceAttempts {
     }
 }
 
+impl Look<'_> {
+    /// The next step of the attempt that is under way, if it is due and none runs.
+    pub(crate) fn next_space_step(self) -> Option<Job> {
+        let schedule = self.schedule;
+        let flushing = match &self.background.space.state.lock().under_way {
+            None | Some(Phase::AtWork) => return None,
+            Some(Phase::Asked) => None,
+            Some(Phase::Flushing(flushing)) => Some(flushing.clone()),
+        };
+        debug_assert!(!self.options.read_only, "a reader asks for no space");
+        if schedule.is_running_anywhere(JobKind::Reclaim) {
+            return None;
+        }
+        let Some(Flushing { tables, upto, seen, .. }) = flushing else {
+            return Some(Job::GiveSpaceBack { is_flushed: false });
+        };
+        if seen > schedule.newest_piece() {
+            // A copy from before the flush was asked for. A caller that has one looks again.
+            return None;
+        }
+        match self.is_flush_done(&tables, upto, seen) {
+            Ok(false) => None,
+            done => Some(Job::GiveSpaceBack { is_flushed: done.is_ok() }),
+        }
+    }
+}
+
 impl Maintenance {
     /// For a writer that the device has refused: has an attempt begun, unless one is under way or nothing has
     /// changed since the last one. For a batch that only `removes` keys, another attempt is of use as soon as
@@ -169,7 +214,7 @@ impl Maintenance {
             return Answer::Unchanged(Outcome::Failed);
         }
         // Without the lock: it asks the device.
-        let (now, seen, visible) = (self.env.clock.now(), self.space_seen(), self.journal.visible());
+        let (now, seen, visible) = (self.env.clock.now(), SpaceSeen::of(self), self.journal.visible());
         let mut state = self.background.space.state.lock();
         let mut pause = PAUSE_MIN;
         if let Some(last) = &state.last {
@@ -220,106 +265,67 @@ impl Maintenance {
         // Paused or closing: the refusal of the device says best what to do.
         if waited.is_ok() { outcome } else { Outcome::Failed }
     }
+}
 
-    /// The next step of the attempt that is under way, if it is due and none runs.
-    pub(crate) fn next_space_step(&self, schedule: &Schedule) -> Option<Job> {
-        let flushing = match &self.background.space.state.lock().under_way {
-            None | Some(Phase::AtWork) => return None,
-            Some(Phase::Asked) => None,
-            Some(Phase::Flushing(flushing)) => Some(flushing.clone()),
-        };
-        debug_assert!(!self.options.read_only, "a reader asks for no space");
-        if schedule.is_running_anywhere(JobKind::Reclaim) {
-            return None;
-        }
-        let Some(Flushing { tables, upto, seen, .. }) = flushing else {
-            return Some(Job::GiveSpaceBack { is_flushed: false });
-        };
-        if seen > schedule.newest_piece() {
-            // A copy from before the flush was asked for. A caller that has one looks again.
-            return None;
-        }
-        match self.is_flush_done(schedule, &tables, upto, seen) {
-            Ok(false) => None,
-            done => Some(Job::GiveSpaceBack { is_flushed: done.is_ok() }),
-        }
-    }
+/// A step that runs. Whatever happens in it, the attempt goes on with the next one or ends: writers wait for
+/// that.
+pub(crate) struct StepOfSpace<'e> {
+    engine: &'e Maintenance,
+    next: Option<Flushing>,
+    outcome: Outcome,
+}
 
+impl StepOfSpace<'_> {
     /// Does the step of the attempt that is due; `is_flushed` says whether the flush that it waited for, if
     /// it did, has succeeded.
-    pub(crate) fn step_of_space(&self, is_flushed: bool) {
+    pub(crate) fn take(engine: &Maintenance, is_flushed: bool) {
         let phase = {
-            let mut state = self.background.space.state.lock();
+            let mut state = engine.background.space.state.lock();
             // Before anything changes: writers would wait for ever for a step that nothing takes.
             let is_due = matches!(state.under_way, Some(Phase::Asked | Phase::Flushing(_)));
             assert!(is_due, "one job at a time takes a step that is due");
             state.under_way.replace(Phase::AtWork)
         };
-        let mut step = StepOfSpace { engine: self, next: None, outcome: Outcome::Failed };
+        let mut step = StepOfSpace { engine, next: None, outcome: Outcome::Failed };
         match phase {
-            Some(Phase::Asked) => step.next = Some(self.flush_for_space(false)),
+            Some(Phase::Asked) => step.next = Some(flush_for_space(engine, false)),
             Some(Phase::Flushing(_)) if !is_flushed => {}
             Some(Phase::Flushing(flushing)) if flushing.is_last => {
-                step.outcome = self.end_space(flushing.upto)
+                step.outcome = end_of_attempt(engine, flushing.upto)
             }
             Some(Phase::Flushing(_)) => {
                 // The next commit makes a segment of its own, so that a trim takes this one. Not before a
                 // flush has found room: small batches would have only the rest of this one.
-                let _ = self.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
-                step.next = Some(self.flush_for_space(true));
+                let _ = engine.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
+                step.next = Some(flush_for_space(engine, true));
             }
             None | Some(Phase::AtWork) => {}
         }
     }
-
-    /// The last step, behind a flush up to `flushed`.
-    fn end_space(&self, flushed: SeqNo) -> Outcome {
-        debug_assert!(flushed <= self.journal.visible(), "{flushed} is flushed before readers see it");
-        let trimmed = self.trim_unless_held();
-        // Otherwise free slots and spare files wait for the next rest. A failure here frees nothing, and the
-        // write that follows says why.
-        let _ = self.reclaim_idle();
-        if matches!(trimmed, Ok(true)) { Outcome::Trimmed(flushed) } else { Outcome::Flushed }
-    }
-
-    /// Has everything flushed that readers see by now, and so all that callers know to be committed. Looks at
-    /// tables with records that are not in the levels only.
-    fn flush_for_space(&self, is_last: bool) -> Flushing {
-        // The number is read first, as in [`Maintenance::trimmable`]: what it counts lies in tables that are
-        // noted, or in the levels. Those whose work has stopped are among them: the flush fails by them.
-        let upto = self.journal.visible();
-        let mut tables = self.catalog.unflushed();
-        let asked = self.request_flush(&tables);
-        debug_assert!(upto <= asked, "readers see {upto}, and the flush is asked for up to {asked}");
-        tables.retain(|table| !table.is_flushed(upto));
-        let seen = self.background.scheduler.ask(JobKinds::MEMORY, &tables);
-        Flushing { tables: tables.into(), upto, seen, is_last }
-    }
-
-    /// The present state of what may free space.
-    fn space_seen(&self) -> SpaceSeen {
-        // Extents that readers have let go of are free once no epoch is left that began before.
-        self.collect_epochs();
-        let (usage, segments) = (self.store.usage(), self.journal.segments());
-        SpaceSeen {
-            freeing: self.background.space.freeing.load(Ordering::Relaxed),
-            newest_segment: segments.iter().rfind(|one| one.state != SegmentState::Unused).map(|one| one.id),
-            pins: self.pins.count(),
-            oldest_pin: self.pins.oldest(),
-            taken_bytes: usage.live_bytes,
-            idle_bytes: usage.free_bytes,
-            device_free: self.disk().free_bytes(self.dir()).unwrap_or_default(),
-            waits_for_trim: self.trims.is_checked() && self.is_trim_due(),
-        }
-    }
 }
 
-/// A step that runs. Whatever happens in it, the attempt goes on with the next one or ends: writers wait for
-/// that.
-struct StepOfSpace<'e> {
-    engine: &'e Maintenance,
-    next: Option<Flushing>,
-    outcome: Outcome,
+/// The last step, behind a flush up to `flushed`.
+fn end_of_attempt(engine: &Maintenance, flushed: SeqNo) -> Outcome {
+    debug_assert!(flushed <= engine.journal.visible(), "{flushed} is flushed before readers see it");
+    let trimmed = engine.trim_unless_held();
+    // Otherwise free slots and spare files wait for the next rest. A failure here frees nothing, and the
+    // write that follows says why.
+    let _ = engine.reclaim_idle();
+    if matches!(trimmed, Ok(true)) { Outcome::Trimmed(flushed) } else { Outcome::Flushed }
+}
+
+/// Has everything flushed that readers see by now, and so all that callers know to be committed. Looks at
+/// tables with records that are not in the levels only.
+fn flush_for_space(engine: &Maintenance, is_last: bool) -> Flushing {
+    // The number is read first, as in [`Maintenance::trimmable`]: what it counts lies in tables that are
+    // noted, or in the levels. Those whose work has stopped are among them: the flush fails by them.
+    let upto = engine.journal.visible();
+    let mut tables = engine.catalog.unflushed();
+    let asked = engine.request_flush(&tables);
+    debug_assert!(upto <= asked, "readers see {upto}, and the flush is asked for up to {asked}");
+    tables.retain(|table| !table.is_flushed(upto));
+    let seen = engine.background.scheduler.ask(JobKinds::MEMORY, &tables);
+    Flushing { tables: tables.into(), upto, seen, is_last }
 }
 
 impl Drop for StepOfSpace<'_> {
@@ -327,7 +333,7 @@ impl Drop for StepOfSpace<'_> {
         let space = &self.engine.background.space;
         let (next, outcome) = (self.next.take(), self.outcome);
         let ended = next.is_none().then(|| {
-            let (at, seen) = (self.engine.env.clock.now(), self.engine.space_seen());
+            let (at, seen) = (self.engine.env.clock.now(), SpaceSeen::of(self.engine));
             Ended { outcome, at, seen }
         });
         let mut state = space.state.lock();

@@ -16,8 +16,8 @@ use terrane_levels::{Level, Metasnapshot};
 use terrane_memtable::GlobalIndex;
 
 use crate::background::compaction::install::Install;
+use crate::background::job::Look;
 use crate::background::maintenance::Maintenance;
-use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
 use crate::read::sampling::moment;
@@ -35,15 +35,11 @@ struct Candidate {
     tree: Arc<Metasnapshot>,
 }
 
-impl Maintenance {
+impl Look<'_> {
     /// The most urgent job that can run beside what runs, over the tables whose levels may have one; with
     /// `puts_off` only among those that are due. Notes tables that have none.
-    pub(crate) fn pick_compaction(
-        &self,
-        depth: Depth,
-        schedule: &Schedule,
-        puts_off: bool,
-    ) -> Option<(Arc<Table>, JobSpec)> {
+    pub(crate) fn pick_compaction(self, depth: Depth, puts_off: bool) -> Option<(Arc<Table>, JobSpec)> {
+        let schedule = self.schedule;
         let depth = if schedule.is_paused() { Depth::Asked } else { depth };
         let tables = self.catalog.due_levels(depth);
         let snapshots = self.pins.list(|| self.journal.visible());
@@ -61,7 +57,7 @@ impl Maintenance {
         let rank = |(debt, one): &(u64, Candidate)| (std::cmp::Reverse(*debt), one.table.id);
         debug_assert!(due.is_sorted_by_key(rank), "of two tables with one debt the older one comes first");
         due.into_iter().find_map(|(_, candidate)| {
-            let spec = self.pick_for(&candidate, &snapshots, schedule, puts_off)?;
+            let spec = self.pick_for(&candidate, &snapshots, puts_off)?;
             if candidate.stamp.is_none() {
                 // Later looks would find it in turn only, and forget the failure of its job.
                 candidate.table.note_levels();
@@ -71,13 +67,8 @@ impl Maintenance {
     }
 
     /// A job that a caller asked for, or else one that the shape asks for unless the background is paused.
-    fn pick_for(
-        &self,
-        candidate: &Candidate,
-        snapshots: &[SeqNo],
-        schedule: &Schedule,
-        puts_off: bool,
-    ) -> Option<JobSpec> {
+    fn pick_for(self, candidate: &Candidate, snapshots: &[SeqNo], puts_off: bool) -> Option<JobSpec> {
+        let schedule = self.schedule;
         let Candidate { table, tree, .. } = candidate;
         let settings = table.settings();
         let limits = &settings.limits;
@@ -115,7 +106,7 @@ impl Maintenance {
 
     /// The shape of a tree, with all that a picker looks at.
     fn shape_to_pick<'t>(
-        &self,
+        self,
         table: &Table,
         tree: &'t Metasnapshot,
         snapshots: &'t [SeqNo],
@@ -132,7 +123,7 @@ impl Maintenance {
 
     /// How often the extents of each level are read now, for the picker; nothing where reads are not counted,
     /// or where the level is not too large.
-    fn heats(&self, tree: &Metasnapshot, limits: &Limits) -> Vec<Heats> {
+    fn heats(self, tree: &Metasnapshot, limits: &Limits) -> Vec<Heats> {
         if !self.options.experiments.hot_cold {
             return Vec::new();
         }
@@ -149,7 +140,7 @@ impl Maintenance {
     }
 
     /// Notes that the levels of a table have no job, whatever runs.
-    fn note_no_level_job(&self, candidate: &Candidate, snapshots: &[SeqNo]) {
+    fn note_no_level_job(self, candidate: &Candidate, snapshots: &[SeqNo]) {
         let tree = &candidate.tree;
         let has_deletes = tree.places().any(|(_, level)| {
             let totals = level.totals();
@@ -163,14 +154,14 @@ impl Maintenance {
     }
 
     /// Returns true if rows of these levels expire, and compactions take them out.
-    fn expires(&self, tree: &Metasnapshot) -> bool {
+    fn expires(self, tree: &Metasnapshot) -> bool {
         self.options.experiments.expiry_compaction
             && tree.levels.iter().any(|level| level.totals().expiring > 0)
     }
 
     /// Returns true if each table whose levels have a job is among those that a look finds. Goes through all
     /// tables. Requires: no work runs in the background.
-    pub(crate) fn finds_all_levels(&self) -> bool {
+    pub(crate) fn finds_all_levels(self) -> bool {
         let snapshots = self.pins.list(|| self.journal.visible());
         let tables = self.catalog.all();
         let mut left_out =

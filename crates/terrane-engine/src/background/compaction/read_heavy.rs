@@ -20,7 +20,7 @@ use terrane_base::{Result, TableId, verify};
 use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, pick_fewer_runs};
 
 use crate::background::compaction::CompactionJob;
-use crate::background::job::Job;
+use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::{JobKind, JobKinds};
@@ -50,6 +50,42 @@ pub(crate) struct Adaptation {
 }
 
 impl Adaptation {
+    /// Takes in what was counted since the last look, if that was long enough ago.
+    pub(crate) fn observe(&mut self, engine: &Maintenance, now: Duration) {
+        if engine.options.adaptive_shape == AdaptiveShape::Off {
+            return;
+        }
+        let elapsed = self.looked.map(|looked| now.saturating_sub(looked));
+        if elapsed.is_some_and(|elapsed| elapsed < TICK) {
+            return;
+        }
+        self.looked = Some(now);
+        let used = engine.catalog.sums().due().take_used();
+        let Some(elapsed) = elapsed else {
+            // Of what was counted before the first look nothing is known of when.
+            for table in engine.catalog.all() {
+                let watched = Watched { counted: counted_from_now(&table), ..Watched::default() };
+                self.tables.insert(table.id, watched);
+            }
+            return;
+        };
+        self.moving.extend(used);
+        let (tables, guard) = (&mut self.tables, terrane_base::epoch::pin());
+        self.moving.retain(|id| {
+            let Some(table) = engine.catalog.get(*id, &guard) else {
+                tables.remove(id);
+                return false;
+            };
+            let watched = tables.entry(*id).or_default();
+            let counted = counted_from_now(table);
+            let since = counted.since(watched.counted);
+            watched.counted = counted;
+            watched.follow(engine, table, since, elapsed);
+            !watched.load.is_at_rest()
+        });
+        verify!(self.is_sound());
+    }
+
     /// Returns true if the step that was found since the last call asks for a flush. Counted when the step is
     /// taken: a decision may be void, and made again.
     pub(crate) fn takes_asked_flush(&mut self) -> bool {
@@ -76,6 +112,21 @@ struct Watched {
     counted: Counted,
 }
 
+impl Watched {
+    fn follow(&mut self, engine: &Maintenance, table: &Table, since: Counted, elapsed: Duration) {
+        debug_assert!(elapsed >= TICK, "a load is averaged over ticks, not over {elapsed:?}");
+        let before = self.load.mode;
+        let load = self.load.observe(engine.options.adaptive_shape, since, elapsed.as_millis() as u64);
+        self.load = load;
+        if load.mode != before {
+            add(&engine.counters.adaptive_switches, 1);
+        }
+        // Relaxed: for displays only.
+        table.load.is_read_heavy.store(load.mode == Mode::ReadHeavy, Ordering::Relaxed);
+        table.load.runs_per_read_milli.store(load.runs_per_read_milli(), Ordering::Relaxed);
+    }
+}
+
 /// When jobs that only reads gain by are stopped, and when they may begin.
 #[derive(Debug)]
 pub(crate) struct ReadHeavy {
@@ -92,55 +143,6 @@ impl Default for ReadHeavy {
 }
 
 impl Maintenance {
-    /// Takes the counts since the last look, if that was long enough ago.
-    pub(crate) fn observe_loads(&self, now: Duration, adaptation: &mut Adaptation) {
-        if self.options.adaptive_shape == AdaptiveShape::Off {
-            return;
-        }
-        let elapsed = adaptation.looked.map(|looked| now.saturating_sub(looked));
-        if elapsed.is_some_and(|elapsed| elapsed < TICK) {
-            return;
-        }
-        adaptation.looked = Some(now);
-        let used = self.catalog.sums().due().take_used();
-        let Some(elapsed) = elapsed else {
-            // The time of counts before the first look is not known.
-            for table in self.catalog.all() {
-                let watched = Watched { counted: counted_from_now(&table), ..Watched::default() };
-                adaptation.tables.insert(table.id, watched);
-            }
-            return;
-        };
-        adaptation.moving.extend(used);
-        let (tables, guard) = (&mut adaptation.tables, terrane_base::epoch::pin());
-        adaptation.moving.retain(|id| {
-            let Some(table) = self.catalog.get(*id, &guard) else {
-                tables.remove(id);
-                return false;
-            };
-            let watched = tables.entry(*id).or_default();
-            let counted = counted_from_now(table);
-            let since = counted.since(watched.counted);
-            watched.counted = counted;
-            self.follow_load(table, watched, since, elapsed);
-            !watched.load.is_at_rest()
-        });
-        verify!(adaptation.is_sound());
-    }
-
-    fn follow_load(&self, table: &Table, watched: &mut Watched, since: Counted, elapsed: Duration) {
-        debug_assert!(elapsed >= TICK, "a load is averaged over ticks, not over {elapsed:?}");
-        let before = watched.load.mode;
-        let load = watched.load.observe(self.options.adaptive_shape, since, elapsed.as_millis() as u64);
-        watched.load = load;
-        if load.mode != before {
-            add(&self.counters.adaptive_switches, 1);
-        }
-        // Relaxed: for displays only.
-        table.load.is_read_heavy.store(load.mode == Mode::ReadHeavy, Ordering::Relaxed);
-        table.load.runs_per_read_milli.store(load.runs_per_read_milli(), Ordering::Relaxed);
-    }
-
     /// A step that gives a table that is mostly read fewer sorted runs, when the background has nothing else
     /// to do.
     pub(crate) fn next_adaptive(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
@@ -161,7 +163,7 @@ impl Maintenance {
             if is_left_alone || load.mode == Mode::WriteFriendly {
                 return None;
             }
-            self.step_for(table, load, &*schedule)
+            Look { engine: self, schedule: &*schedule }.step_for(table, load)
         });
         drop(guard);
         if let Some(job) = &step {
@@ -175,44 +177,6 @@ impl Maintenance {
             self.background.idle_watch.reclaim_again();
         }
         None
-    }
-
-    fn step_for(&self, table: &Arc<Table>, load: &Load, schedule: &Schedule) -> Option<Job> {
-        debug_assert!(load.mode != Mode::WriteFriendly, "a table that is written keeps its shape");
-        let view = table.pinned();
-        let snapshots = self.pins.list(|| self.journal.visible());
-        let shape = shape_of(table, &view.tree, &snapshots);
-        let memory = memory_tier(&view, self.memory.budget().generation_bytes());
-        let policy = self.options.adaptive_shape;
-        let limits = &table.settings().limits;
-        match pick_fewer_runs(&shape, memory, limits, &schedule.claims, load, policy)? {
-            Fewer::Merge(spec) => Some(Job::Adapt(table.clone(), *spec)),
-            Fewer::Flush => self.flush_for_reads(table, &view, schedule),
-        }
-    }
-
-    /// Asks for a flush of the table's memory; returns the first step of it, if that can be done now.
-    fn flush_for_reads(&self, table: &Arc<Table>, view: &ReadView, schedule: &Schedule) -> Option<Job> {
-        debug_assert!(schedule.is_idle(), "a table is flushed for reads when nothing else is to be done");
-        let is_held = schedule.holds_any(JobKinds::TO_LEVELS, table.id);
-        if is_held || (view.active.is_empty() && view.generations.is_empty()) {
-            return None;
-        }
-        table.want_flush(self.journal.visible());
-        if view.active.is_empty() {
-            return Some(Job::Flush(table.clone()));
-        }
-        Some(Job::Freeze(table.clone()))
-    }
-
-    /// A job that only reads gain by is under way while the guard lives: writers may stop it.
-    fn begin_adapting(&self) -> Adapting<'_> {
-        let written = self.written.bytes();
-        let is_other = || self.background.adapting.stop_at.load(Ordering::Relaxed) != u64::MAX;
-        debug_assert!(!is_other(), "writers stop one job that only reads gain by, not two");
-        // Relaxed, as below: a writer that sees it late goes at most a quantum beyond it.
-        self.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
-        Adapting { engine: self, started: self.env.clock.now() }
     }
 
     /// Stops a job that only reads gain by, if writers came while it runs. Called by writers now and then.
@@ -235,10 +199,55 @@ impl Maintenance {
     }
 }
 
+impl Look<'_> {
+    fn step_for(self, table: &Arc<Table>, load: &Load) -> Option<Job> {
+        debug_assert!(load.mode != Mode::WriteFriendly, "a table that is written keeps its shape");
+        let view = table.pinned();
+        let snapshots = self.pins.list(|| self.journal.visible());
+        let shape = shape_of(table, &view.tree, &snapshots);
+        let memory = memory_tier(&view, self.memory.budget().generation_bytes());
+        let policy = self.options.adaptive_shape;
+        let limits = &table.settings().limits;
+        match pick_fewer_runs(&shape, memory, limits, &self.schedule.claims, load, policy)? {
+            Fewer::Merge(spec) => Some(Job::Adapt(table.clone(), *spec)),
+            Fewer::Flush => self.flush_for_reads(table, &view),
+        }
+    }
+
+    /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
+    fn flush_for_reads(self, table: &Arc<Table>, view: &ReadView) -> Option<Job> {
+        debug_assert!(
+            self.schedule.is_idle(),
+            "a table is flushed for reads when nothing else is to be done"
+        );
+        let is_held = self.schedule.holds_any(JobKinds::TO_LEVELS, table.id);
+        if is_held || (view.active.is_empty() && view.generations.is_empty()) {
+            return None;
+        }
+        table.want_flush(self.journal.visible());
+        if view.active.is_empty() {
+            return Some(Job::Flush(table.clone()));
+        }
+        Some(Job::Freeze(table.clone()))
+    }
+}
+
 /// A job that only reads gain by: behind it the background rests as long as it took.
 struct Adapting<'e> {
     engine: &'e Maintenance,
     started: Duration,
+}
+
+impl<'e> Adapting<'e> {
+    /// A job that only reads gain by is under way while the guard lives: writers may stop it.
+    fn begin(engine: &'e Maintenance) -> Adapting<'e> {
+        let written = engine.written.bytes();
+        let is_other = || engine.background.adapting.stop_at.load(Ordering::Relaxed) != u64::MAX;
+        debug_assert!(!is_other(), "writers stop one job that only reads gain by, not two");
+        // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
+        engine.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
+        Adapting { engine, started: engine.env.clock.now() }
+    }
 }
 
 impl Drop for Adapting<'_> {
@@ -255,7 +264,7 @@ impl CompactionJob<'_> {
     /// Runs it as one that only reads gain by.
     pub(crate) fn run_for_reads(self) -> Result<()> {
         let engine = self.engine;
-        let adapting = engine.begin_adapting();
+        let adapting = Adapting::begin(engine);
         let done = self.run();
         if done.is_ok() {
             add(&engine.counters.adaptive_jobs, 1);

@@ -5,7 +5,8 @@ use terrane_format::manifest::LEVEL_MAX;
 
 use super::*;
 use crate::background::flush::FlushJob;
-use crate::background::flush::merge_frozen::tests::{freeze, open, put};
+use crate::background::flush::merge_frozen::tests::{freeze, open, put, settle};
+use crate::background::scheduler::Schedule;
 use crate::engine::Engine;
 
 fn request(table: &Table) -> u64 {
@@ -23,7 +24,7 @@ fn schedules() -> [Schedule; 2] {
 fn flush(engine: &Engine, table: &Table) {
     freeze(engine, table);
     let control = Arc::new(engine.new_control());
-    engine.settle(table, &control).expect("settles");
+    settle(engine, table).expect("settles");
     FlushJob { engine, table, control: &control }.run().expect("flushes");
 }
 
@@ -37,7 +38,10 @@ fn a_request_is_served_by_levels_that_are_no_older_than_it() {
     assert!(candidate.tree.levels.is_empty() && !table.pinned().tree.levels.is_empty());
     let number = request(&table);
     for schedule in schedules() {
-        assert!(engine.pick_for(&candidate, &[], &schedule, false).is_some(), "level 1 has the key");
+        assert!(
+            Look { engine: &engine, schedule: &schedule }.pick_for(&candidate, &[], false).is_some(),
+            "level 1 has the key"
+        );
         assert!(!table.is_compacted(number));
     }
     table.withdraw_request(number);
@@ -52,9 +56,12 @@ fn only_the_worker_that_decides_takes_a_request_out() {
     let numbers = [request(&table), request(&table)];
     let [asking, deciding] = schedules();
     let is_compacted = || numbers.map(|number| table.is_compacted(number));
-    assert!(engine.pick_for(&candidate, &[], &asking, false).is_none(), "there is no key");
+    assert!(
+        Look { engine: &engine, schedule: &asking }.pick_for(&candidate, &[], false).is_none(),
+        "there is no key"
+    );
     assert_eq!(is_compacted(), [false, false]);
-    assert!(engine.pick_for(&candidate, &[], &deciding, false).is_none());
+    assert!(Look { engine: &engine, schedule: &deciding }.pick_for(&candidate, &[], false).is_none());
     assert_eq!(is_compacted(), [true, true]);
     engine.close().expect("closes");
 }
@@ -69,7 +76,7 @@ fn a_job_of_a_withdrawn_request_is_no_progress_of_the_next_one() {
     let [_, deciding] = schedules();
     let next_job = || {
         let candidate = Candidate { table: table.clone(), stamp: None, tree: table.pinned().tree };
-        engine.pick_for(&candidate, &[], &deciding, false)
+        Look { engine: &engine, schedule: &deciding }.pick_for(&candidate, &[], false)
     };
     let run = |spec: &JobSpec| {
         let control = Arc::new(engine.new_control());

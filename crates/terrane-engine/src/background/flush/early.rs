@@ -1,9 +1,7 @@
 //! Flushes of memtables that are not full: which table's is worth most while memory is short or the journal
 //! too long.
 
-use crate::background::job::Job;
-use crate::background::maintenance::Maintenance;
-use crate::background::scheduler::Schedule;
+use crate::background::job::{Job, Look};
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::table::Table;
 
@@ -30,11 +28,12 @@ impl Early {
     }
 }
 
-impl Maintenance {
+impl Look<'_> {
     /// While memory is short or the journal too long, and nothing is flushed: the table whose flush gives
     /// back most ([`Early`]). Its memtable is not full, but many such tables together, or one that hardly
     /// any commit writes to, can fill the memory.
-    pub(crate) fn relief(&self, schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn relief(self) -> Option<Job> {
+        let schedule = self.schedule;
         let is_moving = schedule.runs_any(JobKinds::TO_LEVELS);
         let is_short = || self.memory.debt() >= RELIEF_DEBT;
         if is_moving || !is_short() && !self.is_journal_too_long() {

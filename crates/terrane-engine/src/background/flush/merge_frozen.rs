@@ -29,38 +29,42 @@ const SPINS_MAX: u32 = 10_000;
 /// Pause between those looks.
 const SETTLE_NAP: Duration = Duration::from_millis(1);
 
-impl Maintenance {
-    /// Returns true if frozen memtables wait to become, or to be merged into, a generation.
-    pub(crate) fn wants_settle(&self, table: &Table) -> bool {
-        let guard = terrane_base::epoch::pin();
-        !table.view(&guard).frozen.is_empty()
-    }
+/// The job that settles the frozen memtables of a table.
+#[derive(Clone, Copy)]
+pub(crate) struct SettleJob<'e> {
+    pub(crate) engine: &'e Maintenance,
+    pub(crate) table: &'e Table,
+    pub(crate) control: &'e JobControl,
+}
 
+impl SettleJob<'_> {
     /// Promotes or merges every frozen memtable, oldest first.
-    pub(crate) fn settle(&self, table: &Table, control: &JobControl) -> Result<()> {
+    pub(crate) fn run(self) -> Result<()> {
+        let table = self.table;
         loop {
             let view = table.pinned();
             if view.frozen.is_empty() {
                 return Ok(());
             }
-            self.wait_until_indexed(&view, control)?;
+            self.wait_until_indexed(&view)?;
             let _no_flush_begins = table.merging.lock();
-            self.settle_oldest(table, &table.pinned(), control)?;
+            self.settle_oldest(&table.pinned())?;
         }
     }
 
     /// Promotes or merges the oldest frozen memtable of `view`, if all its records are indexed. Requires:
     /// `Table::merging` is held. `view` may be out of date: a flush may end and install another one
     /// meanwhile.
-    fn settle_oldest(&self, table: &Table, view: &ReadView, control: &JobControl) -> Result<()> {
+    fn settle_oldest(self, view: &ReadView) -> Result<()> {
+        let Self { engine, table, .. } = self;
         let Some(oldest) = view.frozen.last() else { return Ok(()) };
-        if self.journal.visible().0 + 1 < successor(view).0 {
+        if engine.journal.visible().0 + 1 < successor(view).0 {
             return Ok(());
         }
-        self.forget_rows(table, oldest);
-        match self.generation_with_room(table, view, oldest) {
-            Some(generation) => self.merge_oldest(table, oldest, generation, control),
-            None => self.promote(table).map(drop),
+        engine.forget_rows(table, oldest);
+        match self.generation_with_room(view, oldest) {
+            Some(generation) => self.merge_oldest(oldest, generation),
+            None => engine.promote(table).map(drop),
         }
     }
 
@@ -69,16 +73,17 @@ impl Maintenance {
     ///
     /// # Errors
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
-    fn wait_until_indexed(&self, view: &ReadView, control: &JobControl) -> Result<()> {
-        debug_assert!(!view.frozen.is_empty(), "settle waits for writers of frozen memtables only");
+    fn wait_until_indexed(self, view: &ReadView) -> Result<()> {
+        let Self { engine, control, .. } = self;
+        debug_assert!(!view.frozen.is_empty(), "writers are waited for that index in what is frozen");
         let mut turn = 0;
-        while self.journal.visible().0 + 1 < successor(view).0 {
-            self.journal.check()?;
+        while engine.journal.visible().0 + 1 < successor(view).0 {
+            engine.journal.check()?;
             control.check()?;
             if turn < SPINS_MAX {
                 terrane_base::sync::spin(turn);
             } else {
-                self.env.clock.sleep(SETTLE_NAP);
+                engine.env.clock.sleep(SETTLE_NAP);
             }
             turn += 1;
         }
@@ -86,35 +91,23 @@ impl Maintenance {
     }
 
     /// The newest generation, if the oldest frozen memtable still fits and no flush has begun to read it.
-    fn generation_with_room<'p>(
-        &self,
-        table: &Table,
-        view: &'p ReadView,
-        oldest: &Memtable,
-    ) -> Option<&'p Arc<GlobalIndex>> {
+    fn generation_with_room<'p>(self, view: &'p ReadView, oldest: &Memtable) -> Option<&'p Arc<GlobalIndex>> {
         let is_oldest = || view.frozen.last().is_some_and(|last| std::ptr::eq(&**last, oldest));
         debug_assert!(is_oldest(), "a generation takes memtables in the order of their numbers");
         let newest = view.generations.first()?;
         let bytes =
             newest.record_bytes() + newest.index_bytes() + oldest.record_bytes() + oldest.index_bytes();
         let is_open = !newest.is_closed()
-            || terrane_base::planted!(MergeIntoFlushedGeneration) && !has_generation(&table.pinned(), newest);
-        (is_open && bytes <= self.memory.generation_limit()).then_some(newest)
+            || terrane_base::planted!(MergeIntoFlushedGeneration)
+                && !has_generation(&self.table.pinned(), newest);
+        (is_open && bytes <= self.engine.memory.generation_limit()).then_some(newest)
     }
 
-    fn merge_oldest(
-        &self,
-        table: &Table,
-        oldest: &Arc<Memtable>,
-        generation: &Arc<GlobalIndex>,
-        control: &JobControl,
-    ) -> Result<()> {
+    fn merge_oldest(self, oldest: &Arc<Memtable>, generation: &Arc<GlobalIndex>) -> Result<()> {
+        let Self { engine, table, control } = self;
         let is_behind = generation.first_seq() < oldest.first_seq();
-        debug_assert!(
-            is_behind,
-            "a generation takes in newer memtables only: a read looks at memtables first"
-        );
-        let snapshots = self.pins.list(|| self.journal.visible());
+        debug_assert!(is_behind, "a generation takes in what is newer: a read looks at its memtables first");
+        let snapshots = engine.pins.list(|| engine.journal.visible());
         let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| {
             // The generation grows under the view that has it.
             table.note_part();
@@ -124,22 +117,18 @@ impl Maintenance {
         if !is_whole && !terrane_base::planted!(PopUnmergedMemtable) {
             return Err(Error::new(Kind::Cancelled, "merge into the global index cancelled"));
         }
-        self.leave_merged(table, oldest, generation)?;
-        add(&self.counters.index_merges, 1);
+        self.leave_merged(oldest, generation)?;
+        add(&engine.counters.index_merges, 1);
         Ok(())
     }
 
     /// Takes a merged memtable out of the read view, if it is the oldest frozen one of the current read view
     /// and the current read view has the generation that took it in.
-    fn leave_merged(
-        &self,
-        table: &Table,
-        merged: &Arc<Memtable>,
-        generation: &Arc<GlobalIndex>,
-    ) -> Result<()> {
+    fn leave_merged(self, merged: &Arc<Memtable>, generation: &Arc<GlobalIndex>) -> Result<()> {
+        let table = self.table;
         // Read before the lock of the read view is taken: a number that is out of date is too low, never too
         // high.
-        let visible = self.journal.visible();
+        let visible = self.engine.journal.visible();
         let mut edit = table.edit();
         let mut next = edit.view();
         let is_oldest = next.frozen.last().is_some_and(|oldest| Arc::ptr_eq(oldest, merged));

@@ -7,19 +7,17 @@
 
 use std::sync::Arc;
 
-use crate::background::job::Job;
-use crate::background::scheduler::Schedule;
+use crate::background::job::{Job, Look};
 use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
-use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
-impl Shared {
+impl Look<'_> {
     /// Memory that scans step over more than it is worth: its table is flushed.
-    pub(crate) fn flush_for_scans(&self, schedule: &Schedule) -> Option<Job> {
+    pub(crate) fn flush_for_scans(self) -> Option<Job> {
         let tables = self.catalog.scanned();
-        let is_free = |table: &&Arc<Table>| !schedule.holds_any(JobKinds::TO_LEVELS, table.id);
+        let is_free = |table: &&Arc<Table>| !self.schedule.holds_any(JobKinds::TO_LEVELS, table.id);
         let is_due = |table: &&Arc<Table>| table.passed.outweighs(|| records(&table.pinned()));
         let table =
             tables.iter().filter(is_free).find(is_due).filter(|_| self.options.experiments.scan_flush)?;

@@ -93,12 +93,14 @@ fn rule_of(options: &Options, stored: HistoryRule) -> Result<HistoryRule> {
     Ok(HistoryRule { bytes, age })
 }
 
-impl Shared {
-    /// Milliseconds since 1970.
-    fn wall_millis(&self) -> u64 {
-        self.env.clock.wall().as_millis() as u64
-    }
+/// History as one state of the manifest has it.
+#[derive(Clone, Copy)]
+pub(crate) struct History<'e> {
+    pub(crate) engine: &'e Shared,
+    pub(crate) state: &'e State,
+}
 
+impl Shared {
     /// Brings history in order when the database was opened: the rule, and that it ends where the live
     /// segments begin.
     pub(crate) fn reconcile_history(&self) -> Result<()> {
@@ -113,14 +115,14 @@ impl Shared {
         let end = state.history.values().next_back().map(|newest| newest.kept.last_seq);
         let is_off = self.options.journal == JournalMode::Off;
         if let Some(end) = end
-            && (is_off || self.first_live(&state)? != SeqNo(end.0 + 1))
+            && (is_off || History { engine: self, state: &state }.first_live()? != SeqNo(end.0 + 1))
             && !terrane_base::planted!(KeepBrokenHistory)
         {
             plan.forget_all(&state);
         } else {
             let mut ruled = State::clone(&state);
             ruled.history_rule = rule;
-            plan.forget_surplus(&ruled, 0, self.wall_millis());
+            plan.forget_surplus(&ruled, 0, wall_millis(self));
         }
         ops.extend(plan.ops());
         if ops.is_empty() {
@@ -134,28 +136,42 @@ impl Shared {
         self.journal.take_back(&plan.files())
     }
 
-    /// Number of the first record of the live segments, or of the next record to come if they hold none.
-    fn first_live(&self, state: &State) -> Result<SeqNo> {
-        for segment in state.segments.values() {
-            if let Some(first) = self.first_of(segment.spec.id, segment.spec.file)? {
-                return Ok(first);
-            }
-        }
-        Ok(SeqNo(self.journal.visible().0 + 1))
-    }
-
-    /// Number of the first record of a segment, as its header says; `None` if its file has none.
-    fn first_of(&self, id: SegmentId, file: u32) -> Result<Option<SeqNo>> {
-        let path = self.dir().join(JOURNAL).join(terrane_journal::file_name(file));
-        let header = segment_in_file(&**self.disk(), &path)?.filter(|header| header.id == id);
-        Ok(header.map(|header| SeqNo(header.previous.last_seq.0 + 1)))
-    }
-
     /// Returns true if something of history is too old.
     pub(crate) fn is_history_due(&self) -> bool {
         let state = self.manifest.state();
         let oldest = state.history.values().next();
-        oldest.is_some_and(|oldest| is_over_age(state.history_rule, oldest.kept.freed_at, self.wall_millis()))
+        oldest.is_some_and(|oldest| is_over_age(state.history_rule, oldest.kept.freed_at, wall_millis(self)))
+    }
+
+    /// Removes files of segments that the manifest does not list any more.
+    pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
+        let dir = self.dir().join(terrane_levels::directory::JOURNAL);
+        for file in files {
+            match self.disk().remove(&dir.join(terrane_journal::file_name(file))) {
+                Err(error) if error.kind() != Kind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        self.disk().sync_dir(&dir)
+    }
+}
+
+impl History<'_> {
+    /// Number of the first record of the live segments, or of the next record to come if they hold none.
+    fn first_live(self) -> Result<SeqNo> {
+        for segment in self.state.segments.values() {
+            if let Some(first) = self.first_of(segment.spec.id, segment.spec.file)? {
+                return Ok(first);
+            }
+        }
+        Ok(SeqNo(self.engine.journal.visible().0 + 1))
+    }
+
+    /// Number of the first record of a segment, as its header says; `None` if its file has none.
+    fn first_of(self, id: SegmentId, file: u32) -> Result<Option<SeqNo>> {
+        let path = self.engine.dir().join(JOURNAL).join(terrane_journal::file_name(file));
+        let header = segment_in_file(&**self.engine.disk(), &path)?.filter(|header| header.id == id);
+        Ok(header.map(|header| SeqNo(header.previous.last_seq.0 + 1)))
     }
 
     /// Decides which segments stay history when the live segments `freed`, oldest first, are given up.
@@ -163,11 +179,12 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Journal::sync_through`](terrane_journal::Journal::sync_through); `Io`.
-    pub(crate) fn plan_history(&self, state: &State, freed: &[SegmentInfo]) -> Result<HistoryPlan> {
+    pub(crate) fn plan(self, freed: &[SegmentInfo]) -> Result<HistoryPlan> {
+        let Self { engine, state } = self;
         debug_assert!(freed.is_sorted_by(|a, b| a.id < b.id), "the oldest segment comes first");
         let mut plan = HistoryPlan::default();
-        let (rule, now) = (state.history_rule, self.wall_millis());
-        let is_kept = rule.bytes > 0 && self.options.journal == JournalMode::File;
+        let (rule, now) = (state.history_rule, wall_millis(engine));
+        let is_kept = rule.bytes > 0 && engine.options.journal == JournalMode::File;
         let has_all = is_kept && self.choose_kept(&mut plan, rule, freed, now)?;
         let end = state.history.values().next_back().map(|newest| newest.kept.last_seq.0);
         let begin = plan.kept.first().map(|(_, kept)| kept.first_seq.0 - 1);
@@ -185,7 +202,7 @@ impl Shared {
     /// The newest of `freed` that there is room for, without a gap; says whether these are all that have
     /// records.
     fn choose_kept(
-        &self,
+        self,
         plan: &mut HistoryPlan,
         rule: HistoryRule,
         freed: &[SegmentInfo],
@@ -212,20 +229,13 @@ impl Shared {
             "kept segments follow each other"
         );
         if let Some((_, newest)) = plan.kept.last() {
-            self.sync_journal_through(newest.last_seq)?;
+            self.engine.sync_journal_through(newest.last_seq)?;
         }
         Ok(has_all)
     }
+}
 
-    /// Removes files of segments that the manifest does not list any more.
-    pub(crate) fn remove_segment_files(&self, files: impl Iterator<Item = u32>) -> Result<()> {
-        let dir = self.dir().join(terrane_levels::directory::JOURNAL);
-        for file in files {
-            match self.disk().remove(&dir.join(terrane_journal::file_name(file))) {
-                Err(error) if error.kind() != Kind::NotFound => return Err(error),
-                _ => {}
-            }
-        }
-        self.disk().sync_dir(&dir)
-    }
+/// Milliseconds since 1970.
+fn wall_millis(engine: &Shared) -> u64 {
+    engine.env.clock.wall().as_millis() as u64
 }

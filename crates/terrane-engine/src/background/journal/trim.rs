@@ -3,7 +3,9 @@
 use terrane_base::options::JournalMode;
 use terrane_base::{Result, SegmentId, SeqNo};
 use terrane_format::manifest::EditOp;
+use terrane_journal::Journal;
 
+use crate::background::journal::history::History;
 use crate::background::maintenance::Maintenance;
 use crate::observe::stats::add;
 use crate::shared::Trimming;
@@ -29,20 +31,7 @@ impl Maintenance {
         // all its records in tables that are noted so, or in the levels.
         let visible = self.journal.visible();
         let due = self.catalog.sums().due();
-        if due.has_stopped() { None } else { self.newest_unneeded(visible, due.oldest_segment()) }
-    }
-
-    /// The newest segment with numbers up to `visible` before the oldest that is `needed`.
-    fn newest_unneeded(&self, visible: SeqNo, needed: Option<SegmentId>) -> Option<SegmentId> {
-        let is_blind = terrane_base::planted!(TrimTooEarly) || terrane_base::planted!(TrimUnflushed);
-        let complete = self.journal.complete_segments();
-        debug_assert!(complete.is_sorted_by(|one, next| one.id < next.id), "the oldest segment comes first");
-        complete
-            .iter()
-            .take_while(|segment| segment.last_seq <= visible)
-            .map(|segment| segment.id)
-            .take_while(|id| needed.is_none_or(|needed| *id < needed || is_blind))
-            .last()
+        if due.has_stopped() { None } else { newest_unneeded(&*self.journal, visible, due.oldest_segment()) }
     }
 
     /// Returns true if few records in memory keep many bytes of segments: a table that hardly any commit
@@ -69,23 +58,10 @@ impl Maintenance {
         if self.options.experiments.idle_reclaim { self.reclaim_idle() } else { Ok(()) }
     }
 
-    /// Asks the ledgers that have records, which know of every memtable whatever the read views say, whether
-    /// a memtable needs a segment up to `upto`. Requires: no table is dropped meanwhile. Records that come in
-    /// meanwhile lie in later segments: all numbers of these segments were visible before the check.
-    fn refuse_unflushed(&self, upto: SegmentId) -> Result<()> {
-        if terrane_base::planted!(TrimTooEarly) {
-            return Ok(());
-        }
-        self.catalog.unflushed().iter().try_for_each(|table| {
-            let checked = table.edit().ledger().check_trim(upto);
-            checked.map_err(|error| table.stop(error.message(), Left::Nothing))
-        })
-    }
-
     /// Trims every segment that nothing needs. Durable in the manifest before a file is touched.
     pub(crate) fn trim_segments(&self) -> Result<()> {
         let held = self.trims.hold_for_trim();
-        self.trim_held(&held)
+        Trim { engine: self, _one_at_a_time: &held }.run()
     }
 
     /// As [`Self::trim_segments`], for jobs, which writers wait for: returns false, and trims nothing, while
@@ -99,45 +75,81 @@ impl Maintenance {
         };
         let Some(held) = held else { return Ok(false) };
         debug_assert!(self.trims.is_trimming(), "a worker would begin another trim, and wait");
-        self.trim_held(&held).map(|()| true)
+        Trim { engine: self, _one_at_a_time: &held }.run().map(|()| true)
     }
+}
 
-    fn trim_held(&self, _one_at_a_time: &Trimming<'_>) -> Result<()> {
+/// A trim, beside which there is no other.
+#[derive(Clone, Copy)]
+struct Trim<'e> {
+    engine: &'e Maintenance,
+    _one_at_a_time: &'e Trimming<'e>,
+}
+
+impl Trim<'_> {
+    fn run(self) -> Result<()> {
+        let engine = self.engine;
         // The edit speaks of every table: none may be made or dropped meanwhile.
-        let _no_drop = self.catalog.change();
-        let found = self.trimmable();
+        let _no_drop = engine.catalog.change();
+        let found = engine.trimmable();
         found.map_or(Ok(()), |upto| self.refuse_unflushed(upto))?;
         let upto = found.unwrap_or_default();
-        let mut trimmed = self.journal.complete_segments();
+        let mut trimmed = engine.journal.complete_segments();
         trimmed.retain(|segment| segment.id <= upto);
         let through = trimmed.iter().map(|segment| segment.last_seq).max().unwrap_or_default();
-        assert!(through <= self.journal.visible(), "records up to {through} may not be indexed yet");
+        assert!(through <= engine.journal.visible(), "records up to {through} may not be indexed yet");
         // The manifest knows no segment of a journal that is off, nor one whose registration failed.
-        let known = self.manifest.state();
+        let known = engine.manifest.state();
         let listed: Vec<_> =
             trimmed.iter().filter(|segment| known.segments.contains_key(&segment.id)).cloned().collect();
-        let history = self.plan_history(&known, &listed)?;
+        let history = History { engine, state: &known }.plan(&listed)?;
         let mut ops = history.ops();
         let gone = listed.iter().map(|segment| segment.id).filter(|id| !history.keeps(*id));
         // What a closed journal had prepared: no record lies there, whatever memory needs.
-        let mut unused: Vec<_> = self.journal.unused_segments().iter().map(|segment| segment.id).collect();
+        let mut unused: Vec<_> = engine.journal.unused_segments().iter().map(|segment| segment.id).collect();
         unused.retain(|id| *id > upto);
         let listed_unused = unused.iter().copied().filter(|id| known.segments.contains_key(id));
         ops.extend(gone.chain(listed_unused).map(|id| EditOp::RemoveSegment { id }));
         if trimmed.is_empty() && unused.is_empty() && ops.is_empty() {
             return Ok(());
         }
-        // Trimmed records are in the levels, of every table: recovery needs to know that the journal may
-        // begin behind them, also where a table has no record at all.
-        ops.extend(flushed_up_to(&self.manifest, through, |most| self.catalog.behind(through, most)));
-        self.append_edit(ops)?;
-        self.catalog.sums().raise_flushed_all(through);
-        let trimmed = self.journal.trim_keeping(upto, &history.kept_ids())?;
-        self.journal.remove_unused(&unused)?;
-        add(&self.counters.segments_trimmed, (trimmed.len() + unused.len()) as u64);
-        add(&self.counters.segments_kept, history.kept_ids().len() as u64);
-        self.journal.take_back(&history.files())?;
-        self.refresh_debt();
+        // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
+        // behind it, also where a table has no record at all.
+        ops.extend(flushed_up_to(&engine.manifest, through, |most| engine.catalog.behind(through, most)));
+        engine.append_edit(ops)?;
+        engine.catalog.sums().raise_flushed_all(through);
+        let trimmed = engine.journal.trim_keeping(upto, &history.kept_ids())?;
+        engine.journal.remove_unused(&unused)?;
+        add(&engine.counters.segments_trimmed, (trimmed.len() + unused.len()) as u64);
+        add(&engine.counters.segments_kept, history.kept_ids().len() as u64);
+        engine.journal.take_back(&history.files())?;
+        engine.refresh_debt();
         Ok(())
     }
+
+    /// Asks the ledgers that have records, which know of every memtable whatever the read views say, whether
+    /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in
+    /// meanwhile lies in later segments: all numbers of these were visible before anybody looked.
+    fn refuse_unflushed(self, upto: SegmentId) -> Result<()> {
+        if terrane_base::planted!(TrimTooEarly) {
+            return Ok(());
+        }
+        self.engine.catalog.unflushed().iter().try_for_each(|table| {
+            let checked = table.edit().ledger().check_trim(upto);
+            checked.map_err(|error| table.stop(error.message(), Left::Nothing))
+        })
+    }
+}
+
+/// The newest segment with numbers up to `visible` before the oldest that is `needed`.
+fn newest_unneeded(journal: &dyn Journal, visible: SeqNo, needed: Option<SegmentId>) -> Option<SegmentId> {
+    let is_blind = terrane_base::planted!(TrimTooEarly) || terrane_base::planted!(TrimUnflushed);
+    let complete = journal.complete_segments();
+    debug_assert!(complete.is_sorted_by(|one, next| one.id < next.id), "the oldest segment comes first");
+    complete
+        .iter()
+        .take_while(|segment| segment.last_seq <= visible)
+        .map(|segment| segment.id)
+        .take_while(|id| needed.is_none_or(|needed| *id < needed || is_blind))
+        .last()
 }

@@ -9,6 +9,7 @@ use terrane_device::MemDisk;
 
 use super::*;
 use crate::engine::Engine;
+use crate::throttle::control::Relief;
 
 const MIB: u64 = 1 << 20;
 /// Not a figure: a state that has not come after as many looks never will.
@@ -133,7 +134,7 @@ fn the_last_step_of_an_attempt_waits_for_a_copy_and_trims_behind_it() {
         // As a checkpoint does, for a moment.
         let moment = engine.trims.hold();
         assert!(!engine.trims.is_checked(), "only a check keeps attempts from trimming");
-        let step = scope.spawn(|| engine.end_space(SeqNo(0)));
+        let step = scope.spawn(|| end_of_attempt(&engine, SeqNo(0)));
         until(|| engine.trims.is_trimming() || step.is_finished());
         drop(moment);
         assert_eq!(step.join().expect("it ends"), Outcome::Trimmed(SeqNo(0)));
@@ -213,7 +214,7 @@ fn visited_of(tables: u32) -> [u64; 3] {
         engine.catalog.visited() - before
     };
     let attempt = || {
-        let flushing = engine.flush_for_space(false);
+        let flushing = flush_for_space(&engine, false);
         let waits_for: Vec<_> = flushing.tables.iter().map(|table| table.id).collect();
         assert_eq!((waits_for, flushing.upto), (filled.to_vec(), engine.journal.visible()));
     };
@@ -238,9 +239,9 @@ fn an_attempt_fails_by_records_of_a_table_that_has_stopped() {
     let table = engine.catalog.require("default").expect("it exists");
     engine.put(TableId::DEFAULT, b"key", b"value", false).expect("fits");
     let _ = table.stop("by a test", crate::table::stopped::Left::Nothing);
-    let flushing = engine.flush_for_space(true);
+    let flushing = flush_for_space(&engine, true);
     assert_eq!(flushing.tables.len(), 1, "its records are not in the levels");
-    let copy = engine.background.scheduler.copy_for([]);
-    assert!(engine.is_flush_done(&copy, &flushing.tables, flushing.upto, flushing.seen).is_err());
+    let look = Look { engine: &engine, schedule: &engine.background.scheduler.copy_for([]) };
+    assert!(look.is_flush_done(&flushing.tables, flushing.upto, flushing.seen).is_err());
     engine.close().expect_err("the table has stopped");
 }

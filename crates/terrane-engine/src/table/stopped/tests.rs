@@ -10,6 +10,7 @@ use terrane_device::MemDisk;
 use terrane_memtable::Memtable;
 
 use super::*;
+use crate::background::flush::merge_frozen;
 use crate::background::flush::merge_frozen::tests::{freeze, open_on, put};
 use crate::bulk::ingest::{IngestFile, IngestOptions};
 use crate::engine::Engine;
@@ -41,7 +42,7 @@ fn filled(disk: &MemDisk) -> (Arc<Engine>, Arc<Table>) {
 }
 
 fn settle(engine: &Engine, table: &Table) {
-    engine.settle(table, &engine.new_control()).expect("nothing is lost");
+    merge_frozen::tests::settle(engine, table).expect("nothing is lost");
 }
 
 /// The ledger learns of a memtable that no read view has: it agrees to none from now on.

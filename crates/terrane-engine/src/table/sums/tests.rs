@@ -7,6 +7,7 @@ use terrane_base::options::Options;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::background::flush::merge_frozen::tests::settle;
 use crate::engine::Engine;
 
 fn open() -> (Arc<Engine>, Arc<Table>) {
@@ -26,7 +27,7 @@ fn put(engine: &Engine, table: &Table) {
 /// sums follow it before the job ends.
 fn flush(engine: &Engine, table: &Arc<Table>) {
     assert!(engine.freeze(table).expect("nothing is lost"));
-    engine.settle(table, &engine.new_control()).expect("settles");
+    settle(engine, table).expect("settles");
     engine.flush_to_run(table).expect("is written");
     while !engine.progress().is_empty() {
         std::thread::yield_now();

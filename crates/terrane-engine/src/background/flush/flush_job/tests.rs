@@ -14,6 +14,7 @@ use terrane_base::sync::Mutex;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::background::flush::merge_frozen::tests::settle;
 use crate::engine::Engine;
 
 /// A test fails if an event has not come by then.
@@ -146,7 +147,7 @@ fn a_flush_that_has_ended_slows_no_writer() {
     engine.put(TableId::DEFAULT, b"b", b"2", false).expect("commits");
     assert!(engine.freeze(&table).expect("nothing fails"));
     let control = Arc::new(engine.new_control());
-    engine.settle(&table, &control).expect("settles");
+    settle(&engine, &table).expect("settles");
     let job = FlushJob { engine: &engine, table: &table, control: &control };
     let generation = job.take_generation().expect("a row is frozen");
     let under_way = engine.throttle.begin_flush(&control, &generation, engine.env.clock.now());

@@ -11,11 +11,17 @@ use terrane_device::{Call, Failure, Fault, FaultyDisk, MemDisk};
 
 use super::*;
 use crate::background::flush::FlushJob;
+use crate::background::job::Look;
 use crate::engine::Engine;
 use crate::read::get::ReadMode;
 
 /// More than a merge passes by between two looks at whether it is cancelled.
 const LARGE: usize = 96 << 10;
+
+/// Settles what is frozen.
+pub(crate) fn settle(engine: &Engine, table: &Table) -> Result<()> {
+    SettleJob { engine, table, control: &engine.new_control() }.run()
+}
 
 /// A database whose background is paused, and its default table.
 pub(crate) fn open() -> (Arc<Engine>, Arc<Table>) {
@@ -66,16 +72,18 @@ fn a_memtable_is_not_merged_into_a_generation_that_was_flushed() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     put(&engine, "b", 20);
     freeze(&engine, &table);
     let view = table.pinned();
     flush(&engine, &table).expect("flushes");
-    engine.settle_oldest(&table, &view, &control(&engine)).expect("settles");
+    SettleJob { engine: &engine, table: &table, control: &control(&engine) }
+        .settle_oldest(&view)
+        .expect("settles");
     for _ in 0..2 {
         assert_eq!(length(&engine, &table, "a"), Some(10));
         assert_eq!(length(&engine, &table, "b"), Some(20));
-        engine.settle(&table, &control(&engine)).expect("settles");
+        settle(&engine, &table).expect("settles");
         flush(&engine, &table).expect("flushes");
         assert!(table.pinned().memory_is_empty());
     }
@@ -88,16 +96,16 @@ fn a_closed_generation_takes_in_nothing() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     let generation = table.pinned().generations[0].clone();
     put(&engine, "b", 20);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     assert_eq!(table.pinned().generations.len(), 1, "it has room, and no flush reads it");
     generation.close_to_merges();
     put(&engine, "c", 30);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     assert_eq!(table.pinned().generations.len(), 2);
     assert_eq!(generation.entry_count(), 2);
     engine.close().expect("closes");
@@ -108,19 +116,21 @@ fn a_cancelled_merge_leaves_the_memtable_where_it_is() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     (0..4).for_each(|number| put(&engine, &format!("b{number}"), LARGE));
     freeze(&engine, &table);
     let cancelled = control(&engine);
     cancelled.cancel(CancelCause::Asked);
-    let error = engine.settle(&table, &cancelled).expect_err("it was cancelled");
+    let error = SettleJob { engine: &engine, table: &table, control: &cancelled }
+        .run()
+        .expect_err("it was cancelled");
     assert_eq!(error.kind(), Kind::Cancelled, "{error}");
     assert_eq!(table.pinned().frozen.len(), 1);
     (0..4).for_each(|number| assert_eq!(length(&engine, &table, &format!("b{number}")), Some(LARGE)));
     // A flush has then a part of the memtable, and says so.
     flush(&engine, &table).expect("flushes");
     assert!(table.flushed_seq() < table.pinned().frozen[0].first_seq());
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     flush(&engine, &table).expect("flushes");
     (0..4).for_each(|number| assert_eq!(length(&engine, &table, &format!("b{number}")), Some(LARGE)));
     assert!(table.pinned().memory_is_empty());
@@ -138,7 +148,7 @@ fn a_flush_hands_on_all_of_its_generation() {
                 engine.delete_range(TableId::DEFAULT, b"10", b"20", false).expect("commits");
             }
             freeze(&engine, &table);
-            engine.settle(&table, &control(&engine)).expect("settles");
+            settle(&engine, &table).expect("settles");
         }
         // Workers write runs that a caller asks for while the background is paused, too: this one is not
         // theirs.
@@ -167,14 +177,14 @@ fn a_generation_whose_flush_failed_stays_closed_and_is_flushed_first() {
     let (engine, table) = open_on(Arc::new(disk.clone()));
     put(&engine, "a", 10);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     disk.fail(Fault::new(Call::Write, Failure::Broken).on("/data/").lasting());
     flush(&engine, &table).expect_err("the device is broken");
     let failed = table.pinned().generations[0].clone();
     assert!(failed.is_closed());
     put(&engine, "b", 20);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     let generations = table.pinned().generations;
     assert_eq!(generations.len(), 2);
     assert!(Arc::ptr_eq(&generations[1], &failed));
@@ -197,7 +207,7 @@ fn a_trim_of_segments_with_unflushed_records_is_refused() {
             freeze(&engine, &table);
         }
         if step == 0 {
-            engine.settle(&table, &control(&engine)).expect("settles");
+            settle(&engine, &table).expect("settles");
         }
         let complete = engine.journal.complete_segments();
         assert!(!complete.is_empty());
@@ -222,10 +232,15 @@ fn a_flush_that_a_caller_waits_for_runs_although_a_trim_asked_for_more() {
     let (engine, table) = open();
     put(&engine, "a", 10);
     freeze(&engine, &table);
-    engine.settle(&table, &control(&engine)).expect("settles");
+    settle(&engine, &table).expect("settles");
     let tables = [table.clone()];
-    let due =
-        || engine.background.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
+    let due = || {
+        engine
+            .background
+            .scheduler
+            .inspect(|schedule| Look { engine: &engine, schedule }.table_to_flush(&tables))
+            .is_some()
+    };
     assert!(!due(), "it has room, and no caller asked for a flush");
     table.want_flush(engine.visible());
     table.set_flushed_seq(engine.visible());
@@ -244,9 +259,14 @@ fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     put(&engine, "a", 10);
     freeze(&engine, &table);
     table.want_flush(upto);
-    let due =
-        || engine.background.scheduler.inspect(|schedule| engine.table_to_flush(&tables, schedule)).is_some();
-    engine.settle(&table, &control(&engine)).expect("settles");
+    let due = || {
+        engine
+            .background
+            .scheduler
+            .inspect(|schedule| Look { engine: &engine, schedule }.table_to_flush(&tables))
+            .is_some()
+    };
+    settle(&engine, &table).expect("settles");
     assert!(table.is_flushed(upto) || due(), "the caller waits for a flush that is not due");
     engine.set_background_paused(false);
     engine.wait_for_flush(&tables, upto).expect("there is nothing to wait for");
@@ -262,7 +282,11 @@ fn no_run_is_made_that_no_caller_asked_for() {
     freeze(&engine, &table);
     let tables = [table.clone()];
     let asked = || {
-        engine.background.scheduler.inspect(|schedule| engine.next_run_wanted(&tables, schedule)).is_some()
+        engine
+            .background
+            .scheduler
+            .inspect(|schedule| Look { engine: &engine, schedule }.next_run_wanted(&tables))
+            .is_some()
     };
     assert!(!asked(), "the background is paused");
     engine.flush_to_run(&table).expect("is done though it is paused");
