@@ -115,7 +115,7 @@ pub(crate) struct Look<'e> {
     pub(crate) schedule: &'e Schedule,
 }
 
-/// What work is looked for in is found here, as in the engine.
+/// The methods of `Maintenance` are found here, as in the engine.
 impl Deref for Look<'_> {
     type Target = Maintenance;
 
@@ -155,12 +155,12 @@ impl Look<'_> {
         (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 
-    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work has
-    /// stopped: for a caller that waits for such work on one of `tables`, or on any where none are named, or
-    /// for what is done for none. Not while it runs or is due: that may be the attempt that succeeds, or work
-    /// that an older failure says nothing about. Once a later piece than `seen` has failed, the failure is
-    /// returned all the same: with many tables something is always tried. Where the schedule has changed since
-    /// it was copied, the caller looks again.
+    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work
+    /// has stopped: for a caller that waits for such work on one of `tables`, or on any where none are
+    /// named, or for what is done for none. Not while it runs or is due: that may be the attempt that
+    /// succeeds, or work that an older failure says nothing about. Once a later piece than `seen` has
+    /// failed, the failure is returned all the same: with many tables something is always tried. Where
+    /// the schedule has changed since it was copied, the caller looks again.
     pub(crate) fn lasting_failure(
         self,
         kinds: JobKinds,

@@ -23,6 +23,7 @@ use crate::background::job_log::Watched;
 use crate::background::maintenance::{Maintenance, MaintenanceRef};
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
+use crate::read::row_cache::rest_rows;
 use crate::reentrancy::{Working, works_for};
 use crate::table::due::Depth;
 use crate::table::stopped::Left;
@@ -207,7 +208,7 @@ impl Maintenance {
     fn next_due(&self, schedule: &mut Schedule, adaptation: &mut Adaptation) -> Option<Job> {
         debug_assert!(schedule.decides, "a caller that only asks begins no job");
         adaptation.observe(self, schedule.failures.now());
-        self.rest_rows();
+        rest_rows(self);
         let is_filling = self.write_control().is_filling() || self.throttle.is_making_room();
         let puts_off = self.write_control().puts_off();
         let look = Look { engine: self, schedule };

@@ -24,6 +24,7 @@ use crate::background::compaction::install::Install;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::flush_hold::refuse_if_paused;
 use crate::observe::stats::add;
+use crate::read::row_cache::forget_rows_within;
 use crate::read::scan::Bounds;
 use crate::table::Table;
 
@@ -142,7 +143,7 @@ impl Maintenance {
         let seq = self.journal.visible();
         self.sync_journal_through(seq)?;
         Install { engine: self, table, result: &result }.run(Vec::new(), vec![EditOp::Durable { seq }])?;
-        self.forget_rows_within(table, chosen.iter().map(|(_, extent)| &extent.meta));
+        forget_rows_within(self, table, chosen.iter().map(|(_, extent)| &extent.meta));
         add(&self.counters.extents_dropped, chosen.len() as u64);
         let mut dropped = DroppedExtents { extents: chosen.len() as u64, ..DroppedExtents::default() };
         dropped.bytes = value_bytes;

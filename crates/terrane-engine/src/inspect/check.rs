@@ -37,39 +37,49 @@ impl Shared {
     /// # Errors
     /// As [`Shared::check`].
     pub fn check_until(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
-        let mut report = CheckReport::default();
-        let tables = self.catalog.all();
+        Check { engine: self, report: CheckReport::default() }.run(progress)
+    }
+}
+
+/// A check, and what it has found so far.
+struct Check<'e> {
+    engine: &'e Shared,
+    report: CheckReport,
+}
+
+impl Check<'_> {
+    fn run(mut self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
+        let tables = self.engine.catalog.all();
         // Pinned together: no extent that is looked at can go meanwhile.
         let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();
         let all = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
-        self.check_manifest(&mut report);
+        self.check_manifest();
         for (table, tree) in &trees {
-            report.is_cancelled =
-                self.check_table(table, tree, &mut report, &mut |done| progress(done, all))?.is_break();
-            if report.is_cancelled {
-                return Ok(report);
+            let flow = self.check_table(table, tree, &mut |done| progress(done, all))?;
+            self.report.is_cancelled = flow.is_break();
+            if flow.is_break() {
+                return Ok(self.report);
             }
         }
-        assert_eq!(report.tables, tables.len() as u64, "a check that goes on looks at every table");
-        self.check_segments(&mut report)?;
-        self.check_history(&mut report)?;
-        let behind = self.opening.behind_break().iter();
-        report.findings.extend(behind.map(|error| Finding { table: None, error: error.clone() }));
-        report.set_aside = self.set_aside()?;
-        Ok(report)
+        assert_eq!(self.report.tables, tables.len() as u64, "a check that goes on looks at every table");
+        self.check_segments()?;
+        self.check_history()?;
+        let behind = self.engine.opening.behind_break().iter();
+        self.report.findings.extend(behind.map(|error| Finding { table: None, error: error.clone() }));
+        self.report.set_aside = self.set_aside()?;
+        Ok(self.report)
     }
 
     /// Verifies the extents of a table; breaks where `progress` does, with the report of what came before.
     fn check_table(
-        &self,
+        &mut self,
         table: &Table,
         tree: &Metasnapshot,
-        report: &mut CheckReport,
         progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
-        report.tables += 1;
+        self.report.tables += 1;
         if table.semantics.collation().is_missing() {
-            report.unordered.push(table.name.clone());
+            self.report.unordered.push(table.name.clone());
         }
         let mut found = Vec::new();
         found.extend(tree.check().err());
@@ -78,18 +88,18 @@ impl Shared {
         };
         let mut flow = ControlFlow::Continue(());
         for extent in tree.extents().map(|(_, extent)| extent).filter(is_checked) {
-            for error in verify_extent(&extent.meta, &*self.store) {
+            for error in verify_extent(&extent.meta, &*self.engine.store) {
                 if error.kind() == Kind::Io {
                     return Err(error);
                 }
                 found.push(error);
             }
-            report.extents += 1;
+            self.report.extents += 1;
             // Values count where they are pointed to.
             let is_keyed = extent.meta.value_table.is_none();
-            report.entries += if is_keyed { extent.meta.entries } else { 0 };
-            report.bytes += u64::from(extent.meta.bytes);
-            flow = progress(report.bytes);
+            self.report.entries += if is_keyed { extent.meta.entries } else { 0 };
+            self.report.bytes += u64::from(extent.meta.bytes);
+            flow = progress(self.report.bytes);
             if flow.is_break() {
                 break;
             }
@@ -100,44 +110,45 @@ impl Shared {
             found.push(failed);
         }
         let finding = |error| Finding { table: Some(table.name.clone()), error };
-        report.findings.extend(found.into_iter().map(finding));
+        self.report.findings.extend(found.into_iter().map(finding));
         Ok(flow)
     }
 
-    /// Verifies the state that the manifest records.
-    fn check_manifest(&self, report: &mut CheckReport) {
-        let state = self.manifest.state();
+    /// Verifies the state that the manifest tells.
+    fn check_manifest(&mut self) {
+        let state = self.engine.manifest.state();
         let Err(error) = state.check() else { return };
         // Which table it is about: that a comparator failed is found with its own table.
         let broken =
             state.tables.values().find(|table| error.is_of_order() && table.extents.check().is_err());
         let mut metas = broken.into_iter().flat_map(|table| table.extents.extents()).map(|(_, meta)| meta);
         if metas.next().is_none_or(|meta| meta.collation.check().is_ok()) {
-            report.findings.push(Finding { table: None, error });
+            self.report.findings.push(Finding { table: None, error });
         }
     }
 
     /// The first segment that a commit may write to now: the active one, or that behind the last one that has
     /// records. Opened for reading only, nothing is written to any segment.
     fn first_that_grows(&self) -> SegmentId {
-        let segments = self.journal.segments();
+        let segments = self.engine.journal.segments();
         debug_assert!(segments.is_sorted_by_key(|segment| segment.id), "ids ascend in the chain");
         if let Some(active) = segments.iter().find(|segment| segment.state == SegmentState::Active) {
             return active.id;
         }
         let full = segments.iter().rfind(|segment| segment.state != SegmentState::Unused);
         match full {
-            _ if self.options.read_only => SegmentId(u64::MAX),
+            _ if self.engine.options.read_only => SegmentId(u64::MAX),
             Some(full) => SegmentId(full.id.0 + 1),
             None => SegmentId(0),
         }
     }
 
     /// Verifies the segments that accept no further records.
-    fn check_segments(&self, report: &mut CheckReport) -> Result<()> {
+    fn check_segments(&mut self) -> Result<()> {
+        debug_assert!(!self.report.is_cancelled, "a check that was ended looks at nothing else");
         // A segment that is trimmed meanwhile would look lost.
-        let _no_trim = self.trims.hold_for_check();
-        let state = self.manifest.state();
+        let _no_trim = self.engine.trims.hold_for_check();
+        let state = self.engine.manifest.state();
         let end = self.first_that_grows();
         let listed: Vec<_> = state.segments.range(..end).map(|(_, segment)| listed(segment)).collect();
         let settings = ReplaySettings {
@@ -147,24 +158,24 @@ impl Shared {
             make_durable: false,
             salt: state.database.segment_salt(),
         };
-        let dir = self.dir().join(JOURNAL);
+        let dir = self.engine.dir().join(JOURNAL);
         let sink = |_: &Arc<SegmentMemory>, _: usize, _: &Record<'_>, _: SeqNo| Ok(());
-        match replay(&**self.disk(), &dir, &listed, &settings, &*self.env.spawn, &sink) {
+        match replay(&**self.engine.disk(), &dir, &listed, &settings, &*self.engine.env.spawn, &sink) {
             Ok(replayed) => {
-                report.segments += replayed.segments.len() as u64;
-                report.bytes += replayed.bytes;
-                // Opened for reading only, the last segments are as their writer left them: a group that it
-                // was writing when it died is cut by the next recovery, and is no damage. The opening has
-                // checked all that must be whole.
-                if let Some(cut) = replayed.cut.filter(|_| !self.options.read_only) {
+                self.report.segments += replayed.segments.len() as u64;
+                self.report.bytes += replayed.bytes;
+                // Opened for reading only, the last segments are as their writer left them: what it was
+                // writing when it died is cut by the next recovery, and is no damage. What must be whole, the
+                // opening has checked.
+                if let Some(cut) = replayed.cut.filter(|_| !self.engine.options.read_only) {
                     let error = Error::corrupt(format!("a complete segment ends early: {}", cut.reason));
-                    report.findings.push(Finding { table: None, error: error.at(cut.file, cut.offset) });
+                    self.report.findings.push(Finding { table: None, error: error.at(cut.file, cut.offset) });
                 }
                 Ok(())
             }
             Err(error) if error.kind() == Kind::Io => Err(error),
             Err(error) => {
-                report.findings.push(Finding { table: None, error });
+                self.report.findings.push(Finding { table: None, error });
                 Ok(())
             }
         }
@@ -172,8 +183,8 @@ impl Shared {
 
     /// The files with what openings set aside.
     fn set_aside(&self) -> Result<Vec<PathBuf>> {
-        let dir = self.dir().join(JOURNAL);
-        let names = match self.disk().list(&dir) {
+        let dir = self.engine.dir().join(JOURNAL);
+        let names = match self.engine.disk().list(&dir) {
             // A journal elsewhere has no directory.
             Err(error) if error.kind() == Kind::NotFound => return Ok(Vec::new()),
             names => names?,
@@ -183,18 +194,21 @@ impl Shared {
     }
 
     /// Verifies the segments that are history.
-    fn check_history(&self, report: &mut CheckReport) -> Result<()> {
-        let _no_trim = self.trims.hold_for_check();
-        let state = self.manifest.state();
-        let dir = self.dir().join(JOURNAL);
+    fn check_history(&mut self) -> Result<()> {
+        debug_assert!(!self.report.is_cancelled, "a check that was ended looks at nothing else");
+        let _no_trim = self.engine.trims.hold_for_check();
+        let state = self.engine.manifest.state();
+        let dir = self.engine.dir().join(JOURNAL);
         for segment in state.history.values() {
             match self.check_kept(&dir, &state, segment) {
                 Ok(()) => {}
                 Err(error) if error.kind() == Kind::Io => return Err(error),
-                Err(error) => report.findings.push(Finding { table: None, error: error.context("history") }),
+                Err(error) => {
+                    self.report.findings.push(Finding { table: None, error: error.context("history") })
+                }
             }
-            report.segments += 1;
-            report.bytes += segment.kept.end_offset;
+            self.report.segments += 1;
+            self.report.bytes += segment.kept.end_offset;
         }
         Ok(())
     }
@@ -202,7 +216,8 @@ impl Shared {
     fn check_kept(&self, dir: &Path, state: &State, segment: &KeptSegment) -> Result<()> {
         let (spec, kept, salt) = (segment.spec, segment.kept, state.database.segment_salt());
         let spec = SegmentSpec { id: spec.id, file: spec.file, bytes: spec.bytes };
-        let opened = SegmentReader::open(&**self.disk(), dir, &spec, salt, Some(kept.end_offset), true)?;
+        let opened =
+            SegmentReader::open(&**self.engine.disk(), dir, &spec, salt, Some(kept.end_offset), true)?;
         let mut reader = opened.filter(|reader| reader.first_seq() == kept.first_seq).ok_or_else(|| {
             let path = dir.join(spec.file_name()).display().to_string();
             Error::corrupt(format!("segment {} is missing or has another header", spec.id)).at(path, 0)

@@ -15,6 +15,7 @@ use terrane_format::metrics_page::{
 use terrane_levels::Level;
 
 use crate::observe::stats::{HISTOGRAMS, NUMBERS, Stats, TableStats};
+use crate::read::Reader;
 use crate::read::snapshots::LiveReader;
 use crate::shared::Shared;
 use crate::table::Table;
@@ -41,7 +42,7 @@ impl Shared {
                 number(name, metric.kind == MetricKind::Counter, value)
             })
             .collect();
-        if self.samples() {
+        if Reader::of(self).samples() {
             let sums = SAMPLED.iter().zip(self.catalog.sums().sampled());
             metrics.extend(sums.map(|(name, value)| number(name, true, value)));
         }

@@ -16,6 +16,7 @@ use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
 use terrane_table::{Epoch, Extent, Need, Probe};
 
+use crate::read::Reader;
 use crate::read::hidden::{hidden_in, is_hidden};
 use crate::read::memory::{count_read, get_from_memory, memory_runs};
 use crate::read::merge_operands::Sources;
@@ -23,7 +24,6 @@ use crate::read::read_target::ReadTarget;
 use crate::read::row_cache::Rows;
 use crate::read::separated::{leads_to_value, replace_cached};
 use crate::read::value_target::ValueTarget;
-use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::filter_policy::{Asking, FilterUse};
 use crate::table::read_view::ReadView;
@@ -123,12 +123,12 @@ impl PointRead<'_> {
     }
 }
 
-impl Shared {
+impl Reader<'_> {
     /// A point read that no log watches. An answer of memory is all in this function; the rest is in others,
     /// so that this one keeps what it has in registers.
     #[inline(always)]
     pub(crate) fn get_plainly(
-        &self,
+        self,
         table: &Table,
         key: &[u8],
         mode: ReadMode,
@@ -137,7 +137,7 @@ impl Shared {
         key::check_key(key)?;
         let hash = key_hash(key);
         let _held = terrane_base::planted!(ReadWaitsForInstall).then(|| table.installing.lock());
-        let rows = self.rows_of(mode);
+        let rows = Rows::of(self.shared, mode);
         let epoch = terrane_table::enter();
         let view = table.view(epoch.guard());
         let seq = mode.at.unwrap_or_else(|| self.journal.visible());
@@ -161,7 +161,7 @@ impl Shared {
     /// [`ReadTarget::get_from_levels`].
     #[inline(always)]
     pub(crate) fn get_from_levels(
-        &self,
+        self,
         read: &PointRead<'_>,
         epoch: &Epoch,
         view: &ReadView,
@@ -200,7 +200,7 @@ impl Shared {
     /// [`ReadTarget::get_rest`].
     #[inline(always)]
     pub(crate) fn get_rest(
-        &self,
+        self,
         read: &PointRead<'_>,
         rest: Rest,
         target: &mut impl ReadTarget,
@@ -237,7 +237,7 @@ impl Shared {
 
     /// The facts that the steps of a read need.
     #[inline]
-    fn reading<'r>(&self, read: &PointRead<'r>) -> Reading<'r> {
+    fn reading<'r>(self, read: &PointRead<'r>) -> Reading<'r> {
         let asking = self.asking(read.table, read.mode, read.hash);
         let PointRead { table, key, hash, seq, .. } = *read;
         Reading { key, hash, seq, asking, filter_use: &table.filter_use }
@@ -246,7 +246,7 @@ impl Shared {
     /// A read view and a number for several reads: nothing that the number sees has come in, beneath memory,
     /// after the read view.
     pub(crate) fn present<'g>(
-        &self,
+        self,
         table: &'g Table,
         guard: &'g terrane_base::epoch::Guard,
         mode: ReadMode,
@@ -264,7 +264,7 @@ impl Shared {
 
     /// A read from a read view that the caller keeps.
     pub(crate) fn get_from(
-        &self,
+        self,
         view: &ReadView,
         reading: &Reading<'_>,
         now: &ReadClock<'_>,
@@ -283,7 +283,7 @@ impl Shared {
 
     /// Which filters a read of the key with this hash asks.
     #[inline]
-    pub(crate) fn asking(&self, table: &Table, mode: ReadMode, hash: u64) -> Asking {
+    pub(crate) fn asking(self, table: &Table, mode: ReadMode, hash: u64) -> Asking {
         if !mode.filters {
             Asking::NONE
         } else if self.options.experiments.adaptive_filters {
@@ -296,7 +296,7 @@ impl Shared {
     /// The walk through overflow runs and levels from the `first`-th on, fetching blocks that are not cached.
     /// Appends the value of the version that it returns.
     pub(crate) fn get_from_store(
-        &self,
+        self,
         tree: &Metasnapshot,
         first: usize,
         reading: &Reading<'_>,

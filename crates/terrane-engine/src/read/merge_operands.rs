@@ -10,10 +10,10 @@ use terrane_base::counters::{add, count};
 use terrane_base::{RecordKind, Result, SeqKind, SeqNo, Stored};
 use terrane_levels::Metasnapshot;
 
+use crate::read::Reader;
 use crate::read::get::{Reading, find_extent, tree_len};
 use crate::read::hidden::is_hidden;
 use crate::read::separated;
-use crate::shared::Shared;
 use crate::table::read_view::ReadView;
 use crate::table::semantics::{ReadClock, Shown};
 
@@ -26,14 +26,14 @@ pub(crate) struct Sources<'p> {
     pub(crate) tree: &'p Metasnapshot,
 }
 
-impl Shared {
+impl Reader<'_> {
     /// Ends a point read that found the version `kind`, whose bytes were appended to `value` from `start` on:
     /// makes them what the reader sees, and returns whether there is a value.
     ///
     /// # Errors
     /// `Io` or `Corrupt` from the store; `Invalid` from the merge operator.
     pub(crate) fn end_read(
-        &self,
+        self,
         sources: Sources<'_>,
         reading: &Reading<'_>,
         kind: Option<SeqKind>,
@@ -60,7 +60,7 @@ impl Shared {
     /// `Io` or `Corrupt` from the store.
     #[inline]
     pub(crate) fn follow(
-        &self,
+        self,
         tree: &Metasnapshot,
         reading: &Reading<'_>,
         kind: Option<SeqKind>,
@@ -79,10 +79,10 @@ impl Shared {
     /// Appends the value that the versions of a key make; returns whether there is one.
     ///
     /// # Errors
-    /// As [`Shared::end_read`].
+    /// As [`Reader::end_read`].
     #[cold]
     pub(crate) fn resolve_versions(
-        &self,
+        self,
         sources: Sources<'_>,
         reading: &Reading<'_>,
         now: &ReadClock<'_>,
@@ -95,7 +95,7 @@ impl Shared {
     }
 
     fn collect(
-        &self,
+        self,
         sources: Sources<'_>,
         reading: &Reading<'_>,
         now: &ReadClock<'_>,
@@ -128,7 +128,7 @@ impl Shared {
 
     /// Takes the versions of the key in a sorted run; returns whether older ones may count.
     fn collect_from(
-        &self,
+        self,
         tree: &Metasnapshot,
         run: usize,
         reading: &Reading<'_>,

@@ -20,3 +20,31 @@ pub(crate) mod scan;
 pub(crate) mod separated;
 pub(crate) mod snapshots;
 pub(crate) mod value_target;
+
+use std::ops::Deref;
+
+use crate::shared::Shared;
+
+/// The reads of a database. Made for each call, it costs nothing: it is a reference, handed on by value.
+#[derive(Clone, Copy)]
+pub(crate) struct Reader<'e> {
+    pub(crate) shared: &'e Shared,
+}
+
+impl<'e> Reader<'e> {
+    /// The reader of a database.
+    #[inline(always)]
+    pub(crate) fn of(shared: &'e Shared) -> Reader<'e> {
+        Reader { shared }
+    }
+}
+
+/// The methods of `Shared` are found here, as in the engine.
+impl Deref for Reader<'_> {
+    type Target = Shared;
+
+    #[inline(always)]
+    fn deref(&self) -> &Shared {
+        self.shared
+    }
+}

@@ -4,6 +4,7 @@ use std::mem::MaybeUninit;
 
 use terrane_base::Result;
 
+use crate::read::Reader;
 use crate::read::get::ReadMode;
 use crate::read::read_target::ReadTarget;
 use crate::read::value_target::SliceTarget;
@@ -16,7 +17,7 @@ impl Shared {
     /// # Errors
     /// `Invalid` for a key beyond the limit, `Io` or `Corrupt` from the store.
     pub fn get(&self, table: &Table, key: &[u8], mode: ReadMode, value: &mut Vec<u8>) -> Result<bool> {
-        self.get_for(table, key, mode, value)
+        Reader::of(self).get_for(table, key, mode, value)
     }
 
     /// Copies the value of `key` to the beginning of `places`, if it is not longer; returns how long it is,
@@ -33,7 +34,7 @@ impl Shared {
         places: &mut [MaybeUninit<u8>],
     ) -> Result<Option<usize>> {
         let mut target = SliceTarget::new(places);
-        let found = self.get_for(table, key, mode, &mut target)?;
+        let found = Reader::of(self).get_for(table, key, mode, &mut target)?;
         Ok(target.finish(found))
     }
 
@@ -53,19 +54,22 @@ impl Shared {
         if self.slow_log.watches_reads() {
             return self.get_to(table, key, mode, places);
         }
-        if self.samples_now() {
-            return self.get_to_sampled(table, key, mode, places);
+        let reader = Reader::of(self);
+        if reader.samples_now() {
+            return reader.get_to_sampled(table, key, mode, places);
         }
         let mut target = SliceTarget::new(places);
-        let found = self.get_plainly(table, key, mode, &mut target)?;
+        let found = reader.get_plainly(table, key, mode, &mut target)?;
         Ok(target.finish(found))
     }
+}
 
+impl Reader<'_> {
     /// [`Shared::get_to`] of a read that is sampled.
     #[cold]
     #[inline(never)]
     fn get_to_sampled(
-        &self,
+        self,
         table: &Table,
         key: &[u8],
         mode: ReadMode,
@@ -80,7 +84,7 @@ impl Shared {
     /// A point read. All of it is one function for each target: it reaches thread-local variables once.
     #[inline(always)]
     fn get_for(
-        &self,
+        self,
         table: &Table,
         key: &[u8],
         mode: ReadMode,
@@ -98,7 +102,7 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn get_watched(
-        &self,
+        self,
         table: &Table,
         key: &[u8],
         mode: ReadMode,
@@ -114,7 +118,7 @@ impl Shared {
     #[cold]
     #[inline(never)]
     fn get_sampled(
-        &self,
+        self,
         table: &Table,
         key: &[u8],
         mode: ReadMode,

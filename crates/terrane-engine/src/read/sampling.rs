@@ -14,8 +14,8 @@ use terrane_base::{Result, sampling};
 use terrane_format::filter::hash as key_hash;
 use terrane_levels::Metasnapshot;
 
+use crate::read::Reader;
 use crate::read::get::ReadMode;
-use crate::shared::Shared;
 use crate::table::Table;
 use crate::table::read_view::ReadView;
 
@@ -53,16 +53,16 @@ impl Done {
     }
 }
 
-impl Shared {
+impl Reader<'_> {
     /// Returns true if the read that begins now is to be looked at.
     #[inline]
-    pub(crate) fn samples_now(&self) -> bool {
+    pub(crate) fn samples_now(self) -> bool {
         // In this order a read that is not due, as most are not, looks at nothing but the thread's cells.
         sampling::is_due() && self.samples()
     }
 
     /// Returns true if anybody wants to know.
-    pub(crate) fn samples(&self) -> bool {
+    pub(crate) fn samples(self) -> bool {
         let options = &self.options;
         !options.read_only && (options.experiments.hot_cold || options.adaptive_shape != AdaptiveShape::Off)
     }
@@ -70,7 +70,7 @@ impl Shared {
     /// A read of `keys` that is looked at.
     #[cold]
     pub(crate) fn sampled<T>(
-        &self,
+        self,
         table: &Table,
         keys: &[&[u8]],
         mode: ReadMode,
@@ -95,7 +95,7 @@ impl Shared {
     }
 
     /// Counts the placing of a scan over `view`, if it is one of those that are looked at.
-    pub(crate) fn sample_scan(&self, table: &Table, view: &ReadView, memory_runs: u32) {
+    pub(crate) fn sample_scan(self, table: &Table, view: &ReadView, memory_runs: u32) {
         if !self.samples_now() {
             return;
         }
@@ -108,7 +108,7 @@ impl Shared {
     }
 
     /// Adds a sample to the first `searched` extents that a read of `key` has to search.
-    fn warm(&self, tree: &Metasnapshot, key: &[u8], mode: ReadMode, searched: u64) {
+    fn warm(self, tree: &Metasnapshot, key: &[u8], mode: ReadMode, searched: u64) {
         debug_assert!(searched > 0, "a read that searched no extent makes none warm");
         let hash = mode.filters.then(|| key_hash(key));
         let extents = tree.places().filter_map(|(_, level)| level.covering(key));

@@ -4,7 +4,7 @@
 //! `prepared.rs`: two-phase commit.
 
 mod options;
-mod prepared;
+pub(crate) mod prepared;
 mod transaction;
 
 pub use options::{Concurrency, Isolation, TransactionOptions};

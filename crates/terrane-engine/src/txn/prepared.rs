@@ -1,8 +1,9 @@
 //! Two-phase commit: a transaction that is prepared under a name can be committed after any failure and any
 //! reopening, until it is rolled back.
 //!
-//! 1. Prepare: lock and validate as a commit does, then write changes, locks and ranges as one record of the
-//!    hidden table, synced (`docs/format/prepared.md`). Locks and ranges stay held.
+//! 1. Prepare (`transaction/prepare.rs`): lock and validate as a commit does, then write changes, locks and
+//!    ranges as one record of the hidden table, synced (`docs/format/prepared.md`). Locks and ranges stay
+//!    held.
 //! 2. Commit: one batch of the changes and the delete of the record. Roll back: the delete of the record.
 //! 3. Open: each record of the hidden table takes its locks and ranges again.
 //!
@@ -11,13 +12,14 @@
 //! other, so all of their locks can be taken again in any order.
 
 use std::collections::btree_map;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::options::JournalMode;
 use terrane_base::record::Record;
 use terrane_base::{Batch, Error, Kind, RecordKind, Result, SeqNo};
-use terrane_format::prepared::{Claim, Prepared as Stored, Scanned};
+use terrane_format::prepared::Prepared as Stored;
 
 use crate::locks::conflict_window::{FlightId, Footprint};
 use crate::locks::gate::{Held, InFlight, keys_of};
@@ -32,83 +34,10 @@ use crate::table::Table;
 use crate::table::catalog::NAME_BYTES_MAX;
 use crate::throttle::deadline::LOCK_TIMEOUT;
 use crate::throttle::permit::WritePermit;
-use crate::txn::transaction::Transaction;
 use crate::write::WritePath;
 
 /// How long the commit of a prepared transaction waits for running commits.
 const RESUME_TIMEOUT: Duration = Duration::from_secs(60);
-
-impl Transaction {
-    /// Makes the changes of `batch` ready to be committed under `name`, durably. The transaction ends; its
-    /// locks stay until the name is committed or rolled back, and it must be dropped.
-    ///
-    /// # Errors
-    /// As [`Transaction::commit`]; `Invalid` for a bad or used name, or with `journal=off`. The transaction
-    /// is as it was then.
-    pub fn prepare(&mut self, name: &str, batch: &Batch) -> Result<()> {
-        let engine = self.engine().clone();
-        engine.check_prepared_name(name)?;
-        let table = engine.hidden_table()?;
-        engine.reserve_name(name)?;
-        let prepared = self.prepare_reserved(name, batch, &table);
-        let mut names = engine.txn.prepared.lock();
-        match prepared {
-            Ok(waiting) => {
-                let reserved = names.insert(name.to_owned(), Entry::Ready(waiting));
-                debug_assert!(matches!(reserved, Some(Entry::Busy)), "{name:?} was reserved for it");
-            }
-            Err(error) => {
-                names.remove(name);
-                return Err(error);
-            }
-        }
-        Ok(())
-    }
-
-    fn prepare_reserved(&mut self, name: &str, batch: &Batch, table: &Table) -> Result<Waiting> {
-        let engine = self.engine().clone();
-        let (locks, flight, writes) = self.in_time(|| {
-            let (held, range_lock, footprint) = self.lock_for_commit(batch, None)?;
-            let lock_wait = engine.lock_wait(self.options().lock_timeout);
-            let flight = engine.txn.enter_window(&engine, &footprint, true, &lock_wait)?;
-            self.validate(&footprint)?;
-            let record = self.stored(&footprint, batch)?;
-            engine.put(table.id, name.as_bytes(), &record, true)?;
-            if let Some(range_lock) = range_lock {
-                range_lock.keep();
-            }
-            Ok((held.keep(), flight.keep(), footprint.writes))
-        })?;
-        let (owner, locks) = self.hand_over(locks);
-        Ok(Waiting { owner, locks, writes, flight })
-    }
-
-    /// The record of the hidden table.
-    fn stored(&self, footprint: &Footprint, batch: &Batch) -> Result<Vec<u8>> {
-        debug_assert!(footprint.writes.is_sorted(), "written keys are looked up by halves");
-        // Locks of written keys follow from the batch, which the record has.
-        let claims = self.claims().filter(|(key, _)| footprint.writes.binary_search(key).is_err());
-        let claims = claims.map(|(key, mode)| Claim {
-            table: key.table,
-            is_exclusive: mode == LockMode::Exclusive,
-            key: &key.key,
-        });
-        let scans = footprint.ranges.iter().map(|range| Scanned {
-            table: range.table,
-            lower: as_slice(&range.bounds.lower),
-            upper: as_slice(&range.bounds.upper),
-        });
-        let stored = Stored { claims: claims.collect(), scans: scans.collect(), batch: batch.bytes() };
-        let record = stored.encode();
-        terrane_base::key::check_value(&record)
-            .map_err(|error| error.context("record of a prepared transaction"))?;
-        Ok(record)
-    }
-}
-
-fn as_slice(bound: &std::ops::Bound<Vec<u8>>) -> std::ops::Bound<&[u8]> {
-    bound.as_ref().map(Vec::as_slice)
-}
 
 fn batch_of(stored: &Stored<'_>) -> Result<Batch> {
     let mut batch = Batch::new();
@@ -122,33 +51,6 @@ fn batch_of(stored: &Stored<'_>) -> Result<Batch> {
 }
 
 impl WritePath {
-    fn check_prepared_name(&self, name: &str) -> Result<()> {
-        if name.is_empty() || name.len() > NAME_BYTES_MAX {
-            let message = format!("name of a prepared transaction: use 1 to {NAME_BYTES_MAX} bytes");
-            return Err(Error::invalid(message));
-        }
-        if self.options.journal == JournalMode::Off {
-            return Err(Error::invalid(
-                "with journal=off nothing is durable at once: transactions cannot be prepared",
-            ));
-        }
-        Ok(())
-    }
-
-    fn reserve_name(&self, name: &str) -> Result<()> {
-        match self.txn.prepared.lock().entry(name.to_owned()) {
-            btree_map::Entry::Occupied(_) => {
-                let message =
-                    format!("a transaction is prepared as {name:?} already: resolve it or use another name");
-                Err(Error::invalid(message))
-            }
-            btree_map::Entry::Vacant(entry) => {
-                entry.insert(Entry::Busy);
-                Ok(())
-            }
-        }
-    }
-
     /// The names of the prepared transactions that wait to be resolved, in order.
     #[must_use]
     pub fn prepared(&self) -> Vec<String> {
@@ -170,86 +72,13 @@ impl WritePath {
                 "a range delete cannot be added to a prepared transaction: prepare it as well",
             ));
         }
-        let committed = self.resolve(name, |waiting, table| {
-            let batch = self.prepared_with(name, more, table)?;
-            let commit = || self.commit_resumed(waiting, &batch, more, sync);
+        let committed = TwoPhase::of(self).resolve(name, |waiting, table| {
+            let batch = TwoPhase::of(self).prepared_with(name, more, table)?;
+            let commit = || TwoPhase::of(self).commit_resumed(waiting, &batch, more, sync);
             self.with_space(&batch, false, commit).map(Some)
         })?;
         add(&self.counters.transactions_committed, 1);
         Ok(committed.expect("a commit has a number"))
-    }
-
-    /// Commits `batch`, the changes of a prepared transaction with those of `more`. If it fails the
-    /// transaction is prepared as before.
-    fn commit_resumed(&self, waiting: &Waiting, batch: &Batch, more: &Batch, sync: bool) -> Result<SeqNo> {
-        debug_assert!(
-            batch.record_count() > more.record_count(),
-            "the record of the transaction goes with it"
-        );
-        let (_held, flight) = self.lock_more(waiting, more)?;
-        let mut probe = self.slow_log.probe_write(batch);
-        let mut permit = self.write_control().admit_prepared(batch)?;
-        probe.note_admitted();
-        self.resume(waiting, flight.as_ref().and_then(InFlight::id), &permit)?;
-        let begun = self.write_control().begin_commit(&mut permit, batch, None);
-        let committed = begun.and_then(|()| self.commit_batch(batch, sync));
-        let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
-        probe.note_committed();
-        permit.spend();
-        self.account(batch, committed);
-        if let Some(flight) = flight {
-            flight.land(committed.seq);
-        }
-        Ok(committed.seq)
-    }
-
-    /// Enters the commit of a prepared transaction into the window, behind running commits; `more` is the
-    /// flight of its further changes.
-    fn resume(&self, waiting: &Waiting, more: Option<FlightId>, permit: &WritePermit<'_>) -> Result<()> {
-        let lock_wait = self.lock_wait(RESUME_TIMEOUT).with_room(Some(permit));
-        let resumed = self.txn.window.resume(waiting.flight, more, &lock_wait);
-        resumed.map_err(|refusal| self.refused(refusal, None))
-    }
-
-    /// The changes of a prepared transaction's commit.
-    fn prepared_with(&self, name: &str, more: &Batch, table: &Table) -> Result<Batch> {
-        let mut record = Vec::new();
-        if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {
-            let message = format!("the record of the prepared transaction {name:?} is lost");
-            return Err(Error::corrupt(message));
-        }
-        let mut batch = batch_of(&Stored::decode(&record)?)?;
-        drop(record);
-        more.records().try_for_each(|record| batch.push(record))?;
-        if !terrane_base::planted!(KeepPrepared) {
-            batch.delete(table.id, name.as_bytes())?;
-        }
-        Ok(batch)
-    }
-
-    /// Locks keys for a prepared transaction that it does not write itself, and enters the conflict window
-    /// with them. Keys that the transaction only read or locked are not in the window yet; without them other
-    /// transactions would miss the change.
-    fn lock_more(&self, waiting: &Waiting, more: &Batch) -> Result<(Held<'_>, Option<InFlight<'_>>)> {
-        let mut held = Held::new(&self.txn.locks, waiting.owner);
-        let is_written = |key: &LockKey| waiting.writes.binary_search(key).is_ok();
-        let new = keys_of(more).iter().filter(|key| !is_written(key)).cloned().collect::<Arc<[_]>>();
-        if new.is_empty() {
-            return Ok((held, None));
-        }
-        let lock_wait = self.lock_wait(LOCK_TIMEOUT);
-        for key in new.iter() {
-            let taken = match waiting.locks.contains(key) {
-                // It may be shared. It stays the transaction's if the commit fails.
-                true => self.txn.locks.acquire(waiting.owner, key, LockMode::Exclusive, &lock_wait),
-                false => held.acquire(key, LockMode::Exclusive, &lock_wait),
-            };
-            taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
-        }
-        let footprint = Footprint { writes: new, ..Footprint::default() };
-        debug_assert!(footprint.writes.is_sorted(), "a footprint has its keys in order");
-        let flight = self.txn.enter_beside(self, (&footprint, false), Some(waiting.flight), &lock_wait)?;
-        Ok((held, Some(flight)))
     }
 
     /// The changes that are prepared under a name.
@@ -273,16 +102,141 @@ impl WritePath {
     /// # Errors
     /// As [`WritePath::commit_prepared`].
     pub fn rollback_prepared(&self, name: &str) -> Result<()> {
-        self.resolve(name, |_, table| {
+        TwoPhase::of(self).resolve(name, |_, table| {
             self.delete(table.id, name.as_bytes(), true)?;
             Ok(None)
         })?;
         Ok(())
     }
+}
+
+/// Prepared transactions of a write path.
+#[derive(Clone, Copy)]
+pub(crate) struct TwoPhase<'e> {
+    engine: &'e WritePath,
+}
+
+/// The write path is found here, as in the engine.
+impl Deref for TwoPhase<'_> {
+    type Target = WritePath;
+
+    #[inline]
+    fn deref(&self) -> &WritePath {
+        self.engine
+    }
+}
+
+impl<'e> TwoPhase<'e> {
+    /// Those of this write path.
+    pub(crate) fn of(engine: &'e WritePath) -> TwoPhase<'e> {
+        TwoPhase { engine }
+    }
+
+    pub(super) fn check_prepared_name(self, name: &str) -> Result<()> {
+        if name.is_empty() || name.len() > NAME_BYTES_MAX {
+            let message = format!("name of a prepared transaction: use 1 to {NAME_BYTES_MAX} bytes");
+            return Err(Error::invalid(message));
+        }
+        if self.options.journal == JournalMode::Off {
+            return Err(Error::invalid(
+                "with journal=off nothing is durable at once: transactions cannot be prepared",
+            ));
+        }
+        Ok(())
+    }
+
+    pub(super) fn reserve_name(self, name: &str) -> Result<()> {
+        match self.txn.prepared.lock().entry(name.to_owned()) {
+            btree_map::Entry::Occupied(_) => {
+                let message =
+                    format!("a transaction is prepared as {name:?} already: resolve it or use another name");
+                Err(Error::invalid(message))
+            }
+            btree_map::Entry::Vacant(entry) => {
+                entry.insert(Entry::Busy);
+                Ok(())
+            }
+        }
+    }
+
+    /// Commits `batch`, the changes of a prepared transaction with those of `more`. If it fails the
+    /// transaction is prepared as before.
+    fn commit_resumed(self, waiting: &Waiting, batch: &Batch, more: &Batch, sync: bool) -> Result<SeqNo> {
+        debug_assert!(
+            batch.record_count() > more.record_count(),
+            "the record of the transaction goes with it"
+        );
+        let (_held, flight) = self.lock_more(waiting, more)?;
+        let mut probe = self.slow_log.probe_write(batch);
+        let mut permit = self.write_control().admit_prepared(batch)?;
+        probe.note_admitted();
+        self.resume(waiting, flight.as_ref().and_then(InFlight::id), &permit)?;
+        let begun = self.write_control().begin_commit(&mut permit, batch, None);
+        let committed = begun.and_then(|()| self.commit_batch(batch, sync));
+        let committed = committed.inspect_err(|_| self.txn.window.hold_back(waiting.flight))?;
+        probe.note_committed();
+        permit.spend();
+        self.account(batch, committed);
+        if let Some(flight) = flight {
+            flight.land(committed.seq);
+        }
+        Ok(committed.seq)
+    }
+
+    /// Enters the commit of a prepared transaction into the window, behind running commits; `more` is the
+    /// flight of its further changes.
+    fn resume(self, waiting: &Waiting, more: Option<FlightId>, permit: &WritePermit<'_>) -> Result<()> {
+        let lock_wait = self.lock_wait(RESUME_TIMEOUT).with_room(Some(permit));
+        let resumed = self.txn.window.resume(waiting.flight, more, &lock_wait);
+        resumed.map_err(|refusal| self.refused(refusal, None))
+    }
+
+    /// The changes of a prepared transaction's commit.
+    fn prepared_with(self, name: &str, more: &Batch, table: &Table) -> Result<Batch> {
+        let mut record = Vec::new();
+        if !self.get(table, name.as_bytes(), ReadMode::default(), &mut record)? {
+            let message = format!("the record of the prepared transaction {name:?} is lost");
+            return Err(Error::corrupt(message));
+        }
+        let mut batch = batch_of(&Stored::decode(&record)?)?;
+        drop(record);
+        more.records().try_for_each(|record| batch.push(record))?;
+        if !terrane_base::planted!(KeepPrepared) {
+            batch.delete(table.id, name.as_bytes())?;
+        }
+        Ok(batch)
+    }
+
+    /// Locks keys for a prepared transaction that it does not write itself, and enters the window with them.
+    /// A key that it has read or locked, and not written, is none of its own flight's: others would miss the
+    /// change.
+    fn lock_more(self, waiting: &Waiting, more: &Batch) -> Result<(Held<'e>, Option<InFlight<'e>>)> {
+        let engine = self.engine;
+        let mut held = Held::new(&engine.txn.locks, waiting.owner);
+        let is_written = |key: &LockKey| waiting.writes.binary_search(key).is_ok();
+        let new = keys_of(more).iter().filter(|key| !is_written(key)).cloned().collect::<Arc<[_]>>();
+        if new.is_empty() {
+            return Ok((held, None));
+        }
+        let lock_wait = self.lock_wait(LOCK_TIMEOUT);
+        for key in new.iter() {
+            let taken = match waiting.locks.contains(key) {
+                // It may be shared. It stays the transaction's if the commit fails.
+                true => self.txn.locks.acquire(waiting.owner, key, LockMode::Exclusive, &lock_wait),
+                false => held.acquire(key, LockMode::Exclusive, &lock_wait),
+            };
+            taken.map_err(|refusal| self.refused(refusal, Some(key)))?;
+        }
+        let footprint = Footprint { writes: new, ..Footprint::default() };
+        debug_assert!(footprint.writes.is_sorted(), "a footprint has its keys in order");
+        let flight =
+            engine.txn.enter_beside(engine, (&footprint, false), Some(waiting.flight), &lock_wait)?;
+        Ok((held, Some(flight)))
+    }
 
     /// Takes a prepared transaction, runs `step` on it, and removes it if that succeeds.
     fn resolve(
-        &self,
+        self,
         name: &str,
         step: impl FnOnce(&Waiting, &Table) -> Result<Option<SeqNo>>,
     ) -> Result<Option<SeqNo>> {
@@ -308,7 +262,7 @@ impl WritePath {
         }
     }
 
-    fn take_prepared(&self, name: &str) -> Result<Waiting> {
+    fn take_prepared(self, name: &str) -> Result<Waiting> {
         let mut prepared = self.txn.prepared.lock();
         let Some(entry) = prepared.get_mut(name) else {
             let names: Vec<_> = prepared.keys().map(String::as_str).collect();
@@ -325,7 +279,7 @@ impl WritePath {
     }
 
     /// The hidden table; made when it is needed first.
-    fn hidden_table(&self) -> Result<Arc<Table>> {
+    pub(super) fn hidden_table(self) -> Result<Arc<Table>> {
         match self.catalog.find_hidden() {
             Some(table) => Ok(table),
             None => self.create_hidden_table(),
@@ -333,7 +287,7 @@ impl WritePath {
     }
 
     /// Takes the locks of every prepared transaction again, as the rows of the hidden `table` say.
-    pub(crate) fn restore_prepared(&self, table: &Table) -> Result<()> {
+    pub(crate) fn restore_prepared(self, table: &Table) -> Result<()> {
         for row in self.range(table, Bounds::all(), self.visible()) {
             let (name, record) = row?;
             let name = String::from_utf8_lossy(&name).into_owned();
@@ -345,7 +299,7 @@ impl WritePath {
         Ok(())
     }
 
-    fn restore_one(&self, record: &[u8]) -> Result<Waiting> {
+    fn restore_one(self, record: &[u8]) -> Result<Waiting> {
         let stored = Stored::decode(record)?;
         let batch = batch_of(&stored)?;
         let (writes, deletes) = (keys_of(&batch), deletes_of(&batch, |table| self.collation_of(table)));
@@ -377,7 +331,7 @@ impl WritePath {
             let target = LockTarget { ranges: deletes, ..LockTarget::default() };
             self.txn.locks.lock_ranges(owner, &target, &lock_wait).map_err(|_| exclude())?.keep();
         }
-        let entered: Result<InFlight<'_>> = self.txn.enter_window(self, &footprint, true, &lock_wait);
+        let entered: Result<InFlight<'_>> = self.txn.enter_window(self.engine, &footprint, true, &lock_wait);
         let flight = entered.map_err(|error| error.with_kind(Kind::Corrupt))?.keep();
         Ok(Waiting { owner, locks: held.keep(), writes, flight })
     }

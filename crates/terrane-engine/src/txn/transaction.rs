@@ -13,6 +13,7 @@
 
 mod commit;
 mod keys;
+mod prepare;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;

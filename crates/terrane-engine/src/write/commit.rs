@@ -80,8 +80,8 @@ impl WritePath {
     }
 
     /// Runs `write`, which admits `batch` and commits it; once more, behind an attempt to give space back, if
-    /// the device has no room for it (`full.rs`). A writer that waits for a limited time only, as
-    /// `is_bounded` says, waits for no attempt.
+    /// the device has no room for it (`full.rs`). With `is_bounded` the writer waits for a limited time only:
+    /// it asks for the attempt and is refused, unless none is under way.
     ///
     /// # Errors
     /// Those of `write`: a refused batch is not written, so that it can be written again.

@@ -6,8 +6,9 @@
 //!    nothing has changed since ([`crate::background::space`]). Everything is flushed by it and the journal
 //!    trimmed, on threads of the background,
 //! 2. waits for it, and writes again; at once where it asks for none, because another writer's may have ended
-//!    since it was refused. A writer that waits for a limited time only is refused, and may find the attempt
-//!    ended when it comes again,
+//!    since it was refused. A writer that waits for a limited time only asks for the attempt as others do,
+//!    and does not wait for it: while one is under way it is refused, and may find it ended when it comes
+//!    again,
 //! 3. may take of the room for flushes where the attempt has freed too little, if its batch only removes
 //!    keys: a user of a full device makes room by that.
 //!
@@ -22,8 +23,8 @@ use crate::write::WritePath;
 
 impl WritePath {
     /// Writes `batch` by `write` once more, behind an attempt to give space back, where the device had no
-    /// room for it, as `full` says. A writer that waits for a limited time only, as `is_bounded` says, waits
-    /// for no attempt.
+    /// room for it, as `full` says. With `is_bounded` the writer waits for a limited time only: it has the
+    /// attempt begun, too, and is refused instead of waiting for it.
     ///
     /// # Errors
     /// Those of `write`; `full` if no room can be made.

@@ -95,6 +95,7 @@ impl Install<'_> {
 
     /// Gives the extents that a job wrote back to the store.
     pub(crate) fn give_back(self) {
+        debug_assert!(self.result.table == self.table.id, "the extents of another table go back");
         for meta in self.result.written() {
             // Slots that cannot be given back now are free after the next open: no edit names them.
             let _ = self.engine.store.free(meta.id, meta.slots);

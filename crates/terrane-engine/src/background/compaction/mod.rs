@@ -20,6 +20,7 @@ use crate::background::job::Look;
 use crate::background::maintenance::Maintenance;
 use crate::observe::job_kind::JobKind;
 use crate::observe::stats::add;
+use crate::read::row_cache::forget_rows_within;
 use crate::read::sampling::moment;
 use crate::table::Table;
 use crate::table::due::{Depth, NoJob, Stamp};
@@ -252,7 +253,7 @@ impl CompactionJob<'_> {
         engine.count_work(work);
         if work.entries_filtered > 0 {
             // The newest version in the levels may be another one now, and rows of it may be cached.
-            engine.forget_rows_within(table, spec.inputs.iter().flat_map(|input| &input.extents));
+            forget_rows_within(engine, table, spec.inputs.iter().flat_map(|input| &input.extents));
             add(&engine.counters.entries_filtered, work.entries_filtered);
         }
         add(&engine.counters.compaction_bytes_read, work.bytes_read);

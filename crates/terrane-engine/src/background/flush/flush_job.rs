@@ -1,7 +1,7 @@
-//! The job of a flush. It closes the oldest generation of a table's global index to merges, so that it takes in
-//! nothing more, and merges it with the overlapping extents of level 1 range by range, one manifest edit per
-//! step; the last step also notes the generation as flushed and takes it out of the read view, after which
-//! its segments can go. If a flush fails the generation stays closed, and is tried again.
+//! The job of a flush. It closes the oldest generation of a table's global index to merges, so that it takes
+//! in nothing more, and merges it with the overlapping extents of level 1 range by range, one manifest edit
+//! per step; the last step also notes the generation as flushed and takes it out of the read view, after
+//! which its segments can go. If a flush fails the generation stays closed, and is tried again.
 //!
 //! The generation is written as an overflow run instead where there are runs, where a merge would take too
 //! long, where level 1 is damaged, and where the device has no room for a merge.
@@ -83,7 +83,7 @@ impl FlushJob<'_> {
 
     fn bring_down(self, generation: &Arc<GlobalIndex>) -> Result<()> {
         if self.table.wants_run(generation.first_seq()) || self.must_overflow(generation) {
-            self.as_run(generation)
+            self.write_run(generation)
         } else {
             self.by_ranges(generation)
         }
@@ -126,8 +126,9 @@ impl FlushJob<'_> {
     }
 
     /// Writes the generation as an overflow run.
-    fn as_run(self, generation: &Arc<GlobalIndex>) -> Result<()> {
+    fn write_run(self, generation: &Arc<GlobalIndex>) -> Result<()> {
         let Self { engine, table, control } = self;
+        debug_assert!(generation.is_closed(), "a run would lack what a merge adds to its generation");
         let run = engine.background.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = engine.pins.list(|| engine.journal.visible());
         let tree = table.pinned().tree;
@@ -174,7 +175,7 @@ impl FlushJob<'_> {
             let Some((spec, claim)) = self.claim_step(&start, left)? else {
                 // Overflow runs came in between, or the way is barred; the whole generation becomes a run.
                 // What earlier steps put into level 1 is there twice, under the same numbers.
-                return self.as_run(generation);
+                return self.write_run(generation);
             };
             let step = engine.background.flusher.flush_step(&spec, &mut cursor, &start, control);
             let installed = step.and_then(|step| {
@@ -195,10 +196,10 @@ impl FlushJob<'_> {
                     // Level 1 is damaged. A run reads nothing, so the memory comes back all the same.
                     engine.background.scheduler.quarantine(table.id, error);
                     add(&engine.counters.background_errors, 1);
-                    return self.as_run(generation);
+                    return self.write_run(generation);
                 }
                 Err(error) if error.lacks_space() && !terrane_base::planted!(FlushByMergeOnly) => {
-                    return self.as_small_run(generation);
+                    return self.write_small_run(generation);
                 }
                 Err(error) => return Err(error),
             }
@@ -266,10 +267,10 @@ impl FlushJob<'_> {
     ///
     /// # Errors
     /// `Full` if the records alone have no room either. They stay in memory and in the journal.
-    fn as_small_run(self, generation: &Arc<GlobalIndex>) -> Result<()> {
+    fn write_small_run(self, generation: &Arc<GlobalIndex>) -> Result<()> {
         // What the merge has written lies in free slots.
         let _ = self.engine.reclaim_idle();
-        self.as_run(generation).map_err(|error| {
+        self.write_run(generation).map_err(|error| {
             if !error.lacks_space() {
                 return error;
             }

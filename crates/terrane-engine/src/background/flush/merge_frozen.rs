@@ -19,6 +19,7 @@ use terrane_memtable::{GlobalIndex, Memtable};
 use crate::background::flush::switch::successor;
 use crate::background::maintenance::Maintenance;
 use crate::observe::stats::add;
+use crate::read::row_cache::forget_rows;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::read_view::ReadView;
@@ -61,7 +62,7 @@ impl SettleJob<'_> {
         if engine.journal.visible().0 + 1 < successor(view).0 {
             return Ok(());
         }
-        engine.forget_rows(table, oldest);
+        forget_rows(engine, table, oldest);
         match self.generation_with_room(view, oldest) {
             Some(generation) => self.merge_oldest(oldest, generation),
             None => engine.promote(table).map(drop),

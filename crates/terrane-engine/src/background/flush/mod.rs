@@ -1,5 +1,5 @@
-//! From memory to the levels: `switch.rs` freezes memtables, `merge_frozen.rs` makes generations of the global
-//! index of them, `flush_job.rs` brings the oldest generation into the levels. `early.rs` and
+//! From memory to the levels: `switch.rs` freezes memtables, `merge_frozen.rs` makes generations of the
+//! global index of them, `flush_job.rs` brings the oldest generation into the levels. `early.rs` and
 //! `scan_trigger.rs` find memtables that are to go before they are full.
 
 mod early;

@@ -207,7 +207,9 @@ fn visited_of(tables: u32) -> [u64; 3] {
     (1..tables).for_each(|number| drop(engine.create_table(&number.to_string(), &[]).expect("a table")));
     engine.set_background_paused(true);
     let filled = [0, 1, tables - 1].map(TableId);
-    filled.iter().for_each(|table| drop(engine.put(*table, b"key", b"value", false).expect("fits")));
+    for table in filled {
+        engine.put(table, b"key", b"value", false).expect("fits");
+    }
     let visited = |step: &dyn Fn()| {
         let before = engine.catalog.visited();
         step();
@@ -243,5 +245,5 @@ fn an_attempt_fails_by_records_of_a_table_that_has_stopped() {
     assert_eq!(flushing.tables.len(), 1, "its records are not in the levels");
     let look = Look { engine: &engine, schedule: &engine.background.scheduler.copy_for([]) };
     assert!(look.is_flush_done(&flushing.tables, flushing.upto, flushing.seen).is_err());
-    engine.close().expect_err("the table has stopped");
+    engine.close().expect("closes");
 }

@@ -11,8 +11,9 @@ use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 use terrane_table::ExternalFile;
 
 use crate::bulk::ingest::edit_room::EditRoom;
-use crate::bulk::ingest::{Arrival, Ingested};
+use crate::bulk::ingest::{Arrival, Incoming, Ingested};
 use crate::observe::stats::add;
+use crate::shared::Shared;
 use crate::table::Table;
 use crate::write::WritePath;
 
@@ -59,21 +60,22 @@ impl WritePath {
         if self.is_closing() {
             return Err(Error::new(Kind::Cancelled, "the database is closing"));
         }
-        let opened = self.open_files(files, options)?;
+        let opened = open_files(self, files, options)?;
         let mut arrivals = Vec::with_capacity(files.len());
         let mut ingested = Ingested::default();
         for (file, opened) in files.iter().zip(&opened) {
-            match self.bring_in(file, opened, options, &mut ingested) {
+            match bring_in(self, file, opened, options, &mut ingested) {
                 Ok(arrival) => arrivals.push(arrival),
                 Err(error) => {
-                    self.give_arrivals_back(&arrivals);
+                    Incoming { engine: self, arrivals: &arrivals }.give_back();
                     return Err(error);
                 }
             }
         }
         drop(opened);
         debug_assert!(arrivals.len() == files.len(), "every file has come in");
-        ingested.seq = self.publish_or_give_back(&arrivals, options.lock_timeout)?;
+        ingested.seq =
+            Incoming { engine: self, arrivals: &arrivals }.publish_or_give_back(options.lock_timeout)?;
         add(&self.counters.files_ingested, files.len() as u64);
         if options.remove {
             // The ingest is committed: an error would say that it is not.
@@ -82,100 +84,100 @@ impl WritePath {
         }
         Ok(ingested)
     }
+}
 
-    fn open_files(&self, files: &[IngestFile], options: IngestOptions) -> Result<Vec<ExternalFile>> {
-        if files.is_empty() {
-            return Err(Error::invalid("no file to ingest: name one or more"));
-        }
-        let opened = files.iter().map(|file| {
-            if file.table.is_dropped() {
-                return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", file.table.name)));
-            }
-            file.table.refuse_if_stopped()?;
-            let opened = ExternalFile::open_ordered(&**self.disk(), &file.path, &self.functions.orders)?;
-            check_purpose(&opened, &file.table)?;
-            check_slots(&opened)?;
-            // A copy is verified then, and read once.
-            if options.verify
-                && !options.copy
-                && let Some(error) = opened.verify().into_iter().next()
-            {
-                return Err(error);
-            }
-            Ok(opened)
-        });
-        let opened = opened.collect::<Result<Vec<_>>>()?;
-        check_apart(files, &opened)?;
-        let mut room = EditRoom::default();
-        for (file, opened) in files.iter().zip(&opened) {
-            for meta in opened.contents().all() {
-                room.take(file.table.id, meta, "take in fewer files at once")?;
-            }
-        }
-        Ok(opened)
+fn open_files(engine: &Shared, files: &[IngestFile], options: IngestOptions) -> Result<Vec<ExternalFile>> {
+    if files.is_empty() {
+        return Err(Error::invalid("no file to ingest: name one or more"));
     }
-
-    /// Brings the extents of a file into the store.
-    fn bring_in(
-        &self,
-        file: &IngestFile,
-        opened: &ExternalFile,
-        options: IngestOptions,
-        ingested: &mut Ingested,
-    ) -> Result<Arrival> {
-        let contents = opened.contents();
-        let slots: Vec<_> = contents.all().map(|meta| (meta.id.slot, meta.slots)).collect();
-        let linked = if options.copy { None } else { self.store.adopt(&file.path, &slots)? };
-        ingested.extents += slots.len() as u64;
-        ingested.entries += contents.extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add);
-        ingested.range_deletes += contents.range_deletes();
-        let mut arrival = Arrival::new(&file.table);
-        if let Some(number) = linked {
-            ingested.files_linked += 1;
-            arrival.extents.extend(contents.extents.iter().cloned());
-            arrival.deletes.extend(contents.deletes.iter().cloned());
-            arrival.all_mut().for_each(|meta| meta.id.file = number);
-            return Ok(arrival);
+    let opened = files.iter().map(|file| {
+        if file.table.is_dropped() {
+            return Err(Error::new(Kind::NotFound, format!("table {:?} was dropped", file.table.name)));
         }
-        let copied = [(&contents.extents, false), (&contents.deletes, true)].into_iter().try_for_each(
-            |(found, are_deletes)| {
-                found.iter().try_for_each(|meta| {
-                    let verifies = options.verify && options.copy;
-                    let copied = self.copy_extent(opened, meta, verifies)?;
-                    ingested.bytes_copied += u64::from(copied.bytes);
-                    if are_deletes {
-                        arrival.deletes.push(copied)
-                    } else {
-                        arrival.extents.push(copied)
-                    }
-                    Ok(())
-                })
-            },
-        );
-        if let Err(error) = copied {
-            self.give_arrivals_back(&[arrival]);
+        file.table.refuse_if_stopped()?;
+        let opened = ExternalFile::open_ordered(&**engine.disk(), &file.path, &engine.functions.orders)?;
+        check_purpose(&opened, &file.table)?;
+        check_slots(&opened)?;
+        // A copy is verified then, and read once.
+        if options.verify
+            && !options.copy
+            && let Some(error) = opened.verify().into_iter().next()
+        {
             return Err(error);
         }
-        debug_assert!(arrival.all().count() == slots.len(), "every extent of the file is there");
-        Ok(arrival)
+        Ok(opened)
+    });
+    let opened = opened.collect::<Result<Vec<_>>>()?;
+    check_apart(files, &opened)?;
+    let mut room = EditRoom::default();
+    for (file, opened) in files.iter().zip(&opened) {
+        for meta in opened.contents().all() {
+            room.take(file.table.id, meta, "take in fewer files at once")?;
+        }
     }
+    Ok(opened)
+}
 
-    fn copy_extent(
-        &self,
-        opened: &ExternalFile,
-        meta: &terrane_format::extent::ExtentMeta,
-        verifies: bool,
-    ) -> Result<terrane_format::extent::ExtentMeta> {
-        let bytes = if verifies { opened.read_verified(meta)? } else { opened.read(meta)? };
-        debug_assert!(bytes.len() <= meta.slots as usize * SLOT_BYTES, "an extent has room in its slots");
-        let mut copied = meta.clone();
-        copied.id = self.store.allocate(meta.slots)?;
-        self.store.write(copied.id, &bytes).inspect_err(|_| {
-            // The write's error is the one to act on.
-            let _ = self.store.free(copied.id, copied.slots);
-        })?;
-        Ok(copied)
+/// Brings the extents of a file into the store.
+fn bring_in(
+    engine: &WritePath,
+    file: &IngestFile,
+    opened: &ExternalFile,
+    options: IngestOptions,
+    ingested: &mut Ingested,
+) -> Result<Arrival> {
+    let contents = opened.contents();
+    let slots: Vec<_> = contents.all().map(|meta| (meta.id.slot, meta.slots)).collect();
+    let linked = if options.copy { None } else { engine.store.adopt(&file.path, &slots)? };
+    ingested.extents += slots.len() as u64;
+    ingested.entries += contents.extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add);
+    ingested.range_deletes += contents.range_deletes();
+    let mut arrival = Arrival::new(&file.table);
+    if let Some(number) = linked {
+        ingested.files_linked += 1;
+        arrival.extents.extend(contents.extents.iter().cloned());
+        arrival.deletes.extend(contents.deletes.iter().cloned());
+        arrival.all_mut().for_each(|meta| meta.id.file = number);
+        return Ok(arrival);
     }
+    let copied = [(&contents.extents, false), (&contents.deletes, true)].into_iter().try_for_each(
+        |(found, are_deletes)| {
+            found.iter().try_for_each(|meta| {
+                let verifies = options.verify && options.copy;
+                let copied = copy_extent(engine, opened, meta, verifies)?;
+                ingested.bytes_copied += u64::from(copied.bytes);
+                if are_deletes {
+                    arrival.deletes.push(copied)
+                } else {
+                    arrival.extents.push(copied)
+                }
+                Ok(())
+            })
+        },
+    );
+    if let Err(error) = copied {
+        Incoming { engine, arrivals: &[arrival] }.give_back();
+        return Err(error);
+    }
+    debug_assert!(arrival.all().count() == slots.len(), "every extent of the file is there");
+    Ok(arrival)
+}
+
+fn copy_extent(
+    engine: &Shared,
+    opened: &ExternalFile,
+    meta: &terrane_format::extent::ExtentMeta,
+    verifies: bool,
+) -> Result<terrane_format::extent::ExtentMeta> {
+    let bytes = if verifies { opened.read_verified(meta)? } else { opened.read(meta)? };
+    debug_assert!(bytes.len() <= meta.slots as usize * SLOT_BYTES, "an extent has room in its slots");
+    let mut copied = meta.clone();
+    copied.id = engine.store.allocate(meta.slots)?;
+    engine.store.write(copied.id, &bytes).inspect_err(|_| {
+        // The write's error is the one to act on.
+        let _ = engine.store.free(copied.id, copied.slots);
+    })?;
+    Ok(copied)
 }
 
 /// No extent reaches further than a file can, nor has more bytes than its slots.

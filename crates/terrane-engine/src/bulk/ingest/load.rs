@@ -10,7 +10,7 @@ use terrane_format::extent::{ExtentMeta, UNNUMBERED_SEQ};
 use terrane_table::{ExtentWriter, WriterSettings};
 
 use crate::bulk::ingest::edit_room::EditRoom;
-use crate::bulk::ingest::{Arrival, IngestOptions, Ingested};
+use crate::bulk::ingest::{Arrival, Incoming, IngestOptions, Ingested};
 use crate::table::Table;
 use crate::write::WritePathRef;
 
@@ -136,6 +136,10 @@ impl Loader {
         fits
     }
 
+    fn incoming(&self) -> Incoming<'_> {
+        Incoming { engine: self.engine.part(), arrivals: std::slice::from_ref(&self.arrival) }
+    }
+
     /// Makes the added entries a part of the table, as one commit: all or none, durable on return. Without
     /// entries there is no commit.
     ///
@@ -155,7 +159,7 @@ impl Loader {
         }
         self.is_finished = true;
         let timeout = IngestOptions::default().lock_timeout;
-        ingested.seq = self.engine.publish_or_give_back(std::slice::from_ref(&self.arrival), timeout)?;
+        ingested.seq = self.incoming().publish_or_give_back(timeout)?;
         Ok(ingested)
     }
 }
@@ -163,7 +167,7 @@ impl Loader {
 impl Drop for Loader {
     fn drop(&mut self) {
         if !self.is_finished {
-            self.engine.give_arrivals_back(std::slice::from_ref(&self.arrival));
+            self.incoming().give_back();
         }
     }
 }

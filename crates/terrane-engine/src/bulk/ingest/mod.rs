@@ -87,26 +87,34 @@ fn bounds_of(extents: &[ExtentMeta]) -> Option<(&[u8], &[u8])> {
     Some((&extents.first()?.smallest, &extents.last()?.largest))
 }
 
-impl WritePath {
+/// Arrivals that lie in the store and are to become part of their tables.
+#[derive(Clone, Copy)]
+struct Incoming<'e> {
+    engine: &'e WritePath,
+    arrivals: &'e [Arrival],
+}
+
+impl Incoming<'_> {
     /// Makes what has arrived part of its tables, or gives it back to the store.
-    fn publish_or_give_back(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
-        debug_assert!(!arrivals.is_empty(), "an ingest without extents is published");
+    fn publish_or_give_back(self, lock_timeout: Duration) -> Result<SeqNo> {
+        let Self { engine, arrivals } = self;
+        debug_assert!(!arrivals.is_empty(), "what is published has arrived");
         let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());
-        refused.inspect_err(|_| self.give_arrivals_back(arrivals))?;
-        let published = self.store.sync().and_then(|()| self.publish(arrivals, lock_timeout));
+        refused.inspect_err(|_| self.give_back())?;
+        let published = engine.store.sync().and_then(|()| self.publish(lock_timeout));
         if let Err(error) = &published
             && error.kind() != Kind::Poisoned
         {
-            self.give_arrivals_back(arrivals);
+            self.give_back();
         }
         published
     }
 
     /// Gives extents that no edit names back to the store.
-    fn give_arrivals_back(&self, arrivals: &[Arrival]) {
-        for meta in arrivals.iter().flat_map(Arrival::all) {
+    fn give_back(self) {
+        for meta in self.arrivals.iter().flat_map(Arrival::all) {
             // Slots that cannot be given back now are free after the next open.
-            let _ = self.store.free(meta.id, meta.slots);
+            let _ = self.engine.store.free(meta.id, meta.slots);
         }
     }
 }

@@ -8,6 +8,7 @@
 //!    begin there lie above as well. For two range deletes that touch, the order does not matter, but they
 //!    cannot be in one level or run: those of many neighbouring files alternate between two runs.
 
+use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Result, TableId};
 use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
 use terrane_format::extent::ExtentMeta;
@@ -16,7 +17,7 @@ use terrane_levels::Metasnapshot;
 
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
-use crate::bulk::ingest::{Arrival, bounds_of};
+use crate::bulk::ingest::{Arrival, Incoming, bounds_of};
 
 /// The places of the extents of one file or load.
 #[derive(Clone, Copy, Debug)]
@@ -69,24 +70,27 @@ struct Layer<'a> {
     place: Place,
 }
 
-impl Maintenance {
+impl Incoming<'_> {
     /// Chooses the places and claims them. It does not wait for running jobs: a new run is always free.
-    pub(super) fn claim_places(&self, arrivals: &[Arrival]) -> Result<(Vec<Placed>, Vec<ClaimId>)> {
+    pub(super) fn claim_places(self) -> Result<(Vec<Placed>, Vec<ClaimId>)> {
+        let Self { engine, arrivals } = self;
         let is_layered = arrivals.iter().any(|arrival| !arrival.deletes.is_empty());
         let mut layers = Layers { is_layered, ..Layers::default() };
         let mut places = Vec::new();
-        self.background.scheduler.wait_until(|schedule| {
+        engine.background.scheduler.wait_until(|schedule| {
             // All range deletes first: entries of any file lie above those that they touch.
             let deletes: Vec<_> = arrivals
                 .iter()
-                .map(|arrival| self.place(schedule, &mut layers, Relation::Apart, arrival, &arrival.deletes))
+                .map(|arrival| {
+                    place(engine, schedule, &mut layers, Relation::Apart, arrival, &arrival.deletes)
+                })
                 .collect();
             places = arrivals
                 .iter()
                 .zip(deletes)
                 .map(|(arrival, deletes)| {
                     let extents =
-                        self.place(schedule, &mut layers, Relation::Above, arrival, &arrival.extents);
+                        place(engine, schedule, &mut layers, Relation::Above, arrival, &arrival.extents);
                     let is_swapped = terrane_base::planted!(IngestedDeletesAbove)
                         && !arrival.extents.is_empty()
                         && !arrival.deletes.is_empty();
@@ -101,41 +105,38 @@ impl Maintenance {
         assert!(places.len() == arrivals.len(), "a place for each arrival");
         Ok((places, layers.claims))
     }
+}
 
-    fn place<'a>(
-        &self,
-        schedule: &mut Schedule,
-        layers: &mut Layers<'a>,
-        relation: Relation,
-        arrival: &'a Arrival,
-        extents: &'a [ExtentMeta],
-    ) -> Place {
-        // There are no extents.
-        let Some((first, last)) = bounds_of(extents) else { return Place::Level(1) };
-        let table = arrival.table.id;
-        let met = layers.met(arrival, first, last);
-        let allows = |place| met.iter().all(|met| relation.allows(place, *met));
-        let free = free_level(&arrival.table.pinned().tree, first, last).unwrap_or(0);
-        let mut place = None;
-        if let Some(level) = (1..=free).rev().find(|level| allows(Place::Level(*level))) {
-            let holds = vec![(
-                Place::Level(level),
-                ClaimRange::closed(first, last).ordered(arrival.table.semantics.collation()),
-            )];
-            if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
-                layers.claims.push(claim);
-                place = Some(Place::Level(level));
-            }
+fn place<'a>(
+    engine: &Maintenance,
+    schedule: &mut Schedule,
+    layers: &mut Layers<'a>,
+    relation: Relation,
+    arrival: &'a Arrival,
+    extents: &'a [ExtentMeta],
+) -> Place {
+    // There are no extents.
+    let Some((first, last)) = bounds_of(extents) else { return Place::Level(1) };
+    let table = arrival.table.id;
+    let met = layers.met(arrival, first, last);
+    let allows = |place| met.iter().all(|met| relation.allows(place, *met));
+    let free = free_level(&arrival.table.pinned().tree, first, last).unwrap_or(0);
+    let mut place = None;
+    if let Some(level) = (1..=free).rev().find(|level| allows(Place::Level(*level))) {
+        let holds = vec![(
+            Place::Level(level),
+            ClaimRange::closed(first, last).ordered(arrival.table.semantics.collation()),
+        )];
+        if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
+            layers.claims.push(claim);
+            place = Some(Place::Level(level));
         }
-        let place = place.unwrap_or_else(|| Place::Run(layers.run(allows, || self.next_run())));
-        debug_assert!(allows(place), "extents that lie over each other are in the places of their order");
-        layers.taken.push(Layer { table, first, last, place });
-        place
     }
-
-    fn next_run(&self) -> u64 {
-        self.background.next_run.fetch_add(1, std::sync::atomic::Ordering::Relaxed)
-    }
+    let new_run = || engine.background.next_run.fetch_add(1, Ordering::Relaxed);
+    let place = place.unwrap_or_else(|| Place::Run(layers.run(allows, new_run)));
+    debug_assert!(allows(place), "extents that lie over each other are in the places of their order");
+    layers.taken.push(Layer { table, first, last, place });
+    place
 }
 
 impl Layers<'_> {

@@ -27,11 +27,12 @@ use terrane_format::manifest::EditOp;
 use terrane_levels::Change;
 use terrane_table::Extent;
 
-use crate::bulk::ingest::Arrival;
 use crate::bulk::ingest::place::Placed;
+use crate::bulk::ingest::{Arrival, Incoming};
 use crate::ingest_mark;
 use crate::locks::ingest_guard::Span;
 use crate::observe::stats::add;
+use crate::read::row_cache::forget_rows_within;
 use crate::table::Table;
 use crate::table::ledger::Leaves;
 use crate::table::read_view::ReadView;
@@ -41,53 +42,44 @@ use crate::write::WritePath;
 /// How often writers are released for a flush of memory. After that, memory is flushed while they wait.
 const TRIES: u32 = 3;
 
-impl WritePath {
+impl Incoming<'_> {
     /// Gives what has arrived one number and makes it part of its tables. Requires: it is durable in the
     /// store.
-    pub(super) fn publish(&self, arrivals: &[Arrival], lock_timeout: Duration) -> Result<SeqNo> {
+    pub(super) fn publish(self, lock_timeout: Duration) -> Result<SeqNo> {
+        let Self { engine, arrivals } = self;
         for arrival in arrivals {
-            self.flush_beneath(arrival)?;
+            flush_beneath(engine, arrival)?;
         }
         let spans = arrivals.iter().map(|arrival| Span::new(&arrival.table, arrival.bounds()));
-        let watched = self.txn.watch_writes();
-        let mut span_lock = self.txn.lock_spans(self, spans.collect(), lock_timeout)?;
+        let watched = engine.txn.watch_writes();
+        let mut span_lock = engine.txn.lock_spans(engine, spans.collect(), lock_timeout)?;
         let mut tries = 0;
         while let Some(arrival) = arrivals.iter().find(|arrival| arrival.is_over_memory()) {
             tries += 1;
             if tries >= TRIES {
-                self.flush_beneath(arrival)?;
+                flush_beneath(engine, arrival)?;
                 continue;
             }
             let spans = span_lock.release();
-            self.flush_beneath(arrival)?;
-            span_lock = self.txn.lock_spans(self, spans, lock_timeout)?;
+            flush_beneath(engine, arrival)?;
+            span_lock = engine.txn.lock_spans(engine, spans, lock_timeout)?;
         }
-        let seq = self.publish_locked(arrivals)?;
+        let seq = self.publish_locked()?;
         span_lock.land(seq);
         drop(watched);
-        self.readers.of_changes().wake_if_waiting();
+        engine.readers.of_changes().wake_if_waiting();
         add(
-            &self.counters.extents_ingested,
+            &engine.counters.extents_ingested,
             arrivals.iter().map(|arrival| arrival.all().count() as u64).sum(),
         );
-        self.refresh_debt();
-        self.background.scheduler.wake();
+        engine.refresh_debt();
+        engine.background.scheduler.wake();
         Ok(seq)
     }
 
-    /// Flushes the table of an arrival if memory has anything of its keys.
-    fn flush_beneath(&self, arrival: &Arrival) -> Result<()> {
-        if !arrival.is_over_memory() {
-            return Ok(());
-        }
-        if self.background.scheduler.inspect(|schedule| schedule.is_paused()) {
-            return self.flush_to_run(&arrival.table);
-        }
-        self.flush_and_wait(std::slice::from_ref(&arrival.table))
-    }
-
     /// Steps 3 and 4. Requires: no writer writes into the ranges, and memory has nothing there.
-    fn publish_locked(&self, arrivals: &[Arrival]) -> Result<SeqNo> {
+    fn publish_locked(self) -> Result<SeqNo> {
+        let Self { engine, arrivals } = self;
         debug_assert!(
             arrivals.iter().all(|arrival| !arrival.is_over_memory()),
             "memory has no record of ranges that are locked"
@@ -96,12 +88,12 @@ impl WritePath {
         tables.sort_by_key(|table| table.id);
         tables.dedup_by_key(|table| table.id);
         let ids: Vec<TableId> = tables.iter().map(|table| table.id).collect();
-        let control = Arc::new(self.new_control());
-        let held = self.background.scheduler.hold_flushes(&ids, &control)?;
-        let placed = self.claim_places(arrivals);
+        let control = Arc::new(engine.new_control());
+        let held = engine.background.scheduler.hold_flushes(&ids, &control)?;
+        let placed = self.claim_places();
         let published = placed.as_ref().map_err(Error::clone).and_then(|(places, _)| {
             // No checkpoint or backup has the commit without the edit.
-            let _no_moment = self.trims.hold();
+            let _no_moment = engine.trims.hold();
             // A drop waits until edit and read views agree again, or the edit finds the table dropped.
             let _installing: Vec<_> = tables.iter().map(|table| table.installing.lock()).collect();
             match tables.iter().find(|table| table.is_dropped()) {
@@ -111,53 +103,44 @@ impl WritePath {
                 }
                 None => {
                     let stopped = tables.iter().try_for_each(|table| table.refuse_if_stopped());
-                    stopped.and_then(|()| self.commit_arrivals(arrivals, places, &tables))
+                    stopped.and_then(|()| self.commit(places, &tables))
                 }
             }
         });
         if let Ok((_, claims)) = placed {
-            claims.into_iter().for_each(|claim| self.background.scheduler.release(claim));
+            claims.into_iter().for_each(|claim| engine.background.scheduler.release(claim));
         }
-        self.background.scheduler.resume_flushes(&held);
+        engine.background.scheduler.resume_flushes(&held);
         published
     }
 
     /// Step 4.
-    fn commit_arrivals(
-        &self,
-        arrivals: &[Arrival],
-        places: &[Placed],
-        tables: &[&Arc<Table>],
-    ) -> Result<SeqNo> {
+    fn commit(self, places: &[Placed], tables: &[&Arc<Table>]) -> Result<SeqNo> {
+        let engine = self.engine;
         debug_assert!(tables.is_sorted_by(|a, b| a.id < b.id), "a mark names each table once, in order");
         let mut marker = Batch::new();
         marker.push(ingest_mark::record(&ingest_mark::value(tables.iter().map(|table| table.id))))?;
         let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
-        let seq = self.journal.commit(&marker, true, &mut |placed| {
+        let seq = engine.journal.commit(&marker, true, &mut |placed| {
             let seq = placed.first_seq;
-            let changes = self.append_arrivals(arrivals, places, tables, seq);
-            let changes = changes.inspect_err(|error| self.trims.marks().note_failure(seq, error));
-            entered = changes.and_then(|changes| self.show_arrivals(arrivals, tables, changes, seq));
+            let changes = self.append(places, tables, seq);
+            let changes = changes.inspect_err(|error| engine.trims.marks().note_failure(seq, error));
+            entered = changes.and_then(|changes| self.show(tables, changes, seq));
         })?;
         if entered.as_ref().is_err_and(|error| error.kind() != Kind::Poisoned) {
             // For readers in other processes: lists the mark as void. If this edit fails, the next one lists
             // it.
-            let _ = self.append_edit(Vec::new());
+            let _ = engine.append_edit(Vec::new());
         }
         entered.map(|()| seq)
     }
 
     /// The extents enter the manifest under the number `seq`, which is not visible yet. Returns what changes
     /// in the tree of each table.
-    fn append_arrivals(
-        &self,
-        arrivals: &[Arrival],
-        places: &[Placed],
-        tables: &[&Arc<Table>],
-        seq: SeqNo,
-    ) -> Result<Vec<Vec<Change>>> {
+    fn append(self, places: &[Placed], tables: &[&Arc<Table>], seq: SeqNo) -> Result<Vec<Vec<Change>>> {
+        let Self { engine, arrivals } = self;
         debug_assert!(places.len() == arrivals.len(), "every arrival has its places");
-        debug_assert!(seq > self.journal.visible(), "the edit comes before its number is visible");
+        debug_assert!(seq > engine.journal.visible(), "the edit comes before its number is visible");
         let mut ops = vec![EditOp::Durable { seq }];
         let mut changes: Vec<Vec<Change>> = tables.iter().map(|_| Vec::new()).collect();
         let parts = arrivals.iter().zip(places).flat_map(|(arrival, placed)| {
@@ -171,10 +154,10 @@ impl WritePath {
             let at = tables.iter().position(|table| table.id == id);
             let meta: ExtentMeta = meta.numbered(seq)?;
             ops.push(EditOp::add(id, place, meta.clone()));
-            let extent = Extent::new(meta, self.store.clone());
+            let extent = Extent::new(meta, engine.store.clone());
             changes[at.expect("every table of an arrival is listed")].push(Change::Add { place, extent });
         }
-        self.append_edit(ops).map(|()| changes)
+        engine.append_edit(ops).map(|()| changes)
     }
 
     /// They enter the read views.
@@ -182,13 +165,8 @@ impl WritePath {
     /// # Errors
     /// `Poisoned` for a table that cannot have them, which is stopped: the manifest has them, so they must
     /// not be given back. All other tables have them then.
-    fn show_arrivals(
-        &self,
-        arrivals: &[Arrival],
-        tables: &[&Arc<Table>],
-        changes: Vec<Vec<Change>>,
-        seq: SeqNo,
-    ) -> Result<()> {
+    fn show(self, tables: &[&Arc<Table>], changes: Vec<Vec<Change>>, seq: SeqNo) -> Result<()> {
+        let Self { engine, arrivals } = self;
         debug_assert!(tables.len() == changes.len(), "changes for each table");
         let mut shown = Ok(());
         for (table, changes) in tables.iter().zip(changes) {
@@ -197,16 +175,27 @@ impl WritePath {
                 continue;
             }
             // The read view has them, and the number is not visible yet.
-            if let Some(rows) = &self.rows {
+            if let Some(rows) = &engine.rows {
                 rows.refuse_fills_below(seq);
             }
             let come = arrivals.iter().filter(|arrival| arrival.table.id == table.id);
             if !terrane_base::planted!(KeepIngestedRow) {
-                self.forget_rows_within(table, come.flat_map(Arrival::all));
+                forget_rows_within(engine, table, come.flat_map(Arrival::all));
             }
         }
         shown
     }
+}
+
+/// Flushes the table of an arrival if memory has anything of its keys.
+fn flush_beneath(engine: &WritePath, arrival: &Arrival) -> Result<()> {
+    if !arrival.is_over_memory() {
+        return Ok(());
+    }
+    if engine.background.scheduler.inspect(|schedule| schedule.is_paused()) {
+        return engine.flush_to_run(&arrival.table);
+    }
+    engine.flush_and_wait(std::slice::from_ref(&arrival.table))
 }
 
 /// Extents enter the read view of a table, behind their edit.

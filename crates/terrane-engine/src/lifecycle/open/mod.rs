@@ -52,6 +52,7 @@ use crate::table::catalog::Catalog;
 use crate::table::settings::{TableSettings, check_default, check_kind_of_order, stored_options};
 use crate::table::sums::TableSums;
 use crate::throttle::Throttle;
+use crate::txn::prepared::TwoPhase;
 use crate::write::WritePath;
 use crate::write::tickets::AsyncWrites;
 
@@ -173,7 +174,7 @@ impl Engine {
     /// Takes the locks of transactions that were prepared, where any ever was.
     fn take_prepared_locks(&self) -> Result<()> {
         match self.catalog.find_hidden() {
-            Some(prepared) => self.restore_prepared(&prepared),
+            Some(prepared) => TwoPhase::of(self).restore_prepared(&prepared),
             None => Ok(()),
         }
     }

@@ -53,7 +53,7 @@ impl Batch<'_> {
             let round = std::mem::take(&mut missing);
             for part in round.chunks(BATCH_READS) {
                 let needs: Vec<_> = part.iter().map(|key| (self.extent(tree, key), key.need)).collect();
-                let loaded = load_many(&self.shared.cache, &needs);
+                let loaded = load_many(&self.reader.cache, &needs);
                 debug_assert!(loaded.len() == part.len(), "each key gets the part that it lacks, or none");
                 for (key, loaded) in part.iter().zip(loaded) {
                     missing.extend(self.go_on(tree, *key, loaded, values, &mut pointed)?);
@@ -98,10 +98,10 @@ impl Batch<'_> {
                         pointed.push(MissingValue { at: key.at, hash: key.hash, pointed: found });
                         return Ok(false);
                     }
-                    let kind = self.shared.follow(tree, &reading, kind, self.now, (value, start))?;
+                    let kind = self.reader.follow(tree, &reading, kind, self.now, (value, start))?;
                     self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
                     let sources = Sources { memory: None, tree };
-                    self.shared.end_read(sources, &reading, kind, self.now, (value, start))
+                    self.reader.end_read(sources, &reading, kind, self.now, (value, start))
                 }
             }
         })?;
@@ -117,7 +117,7 @@ impl Batch<'_> {
     ) -> Result<Step> {
         let reading = self.reading(self.keys[key.at], key.hash);
         let Some(loaded) = loaded else {
-            return Ok(Step::Done(self.shared.get_from_store(tree, key.run, &reading, value)?));
+            return Ok(Step::Done(self.reader.get_from_store(tree, key.run, &reading, value)?));
         };
         // A block in hand is searched as it is: the cache may have had no room for it.
         let hash = reading.hash_for(tree, key.run);
@@ -144,7 +144,7 @@ impl Batch<'_> {
             Walk::Missing(run, need) if (run, need) > (key.run, key.need) => {
                 Step::On(Missing { run, need, ..key })
             }
-            Walk::Missing(run, _) => Step::Done(self.shared.get_from_store(tree, run, &reading, value)?),
+            Walk::Missing(run, _) => Step::Done(self.reader.get_from_store(tree, run, &reading, value)?),
         })
     }
 }

@@ -51,7 +51,7 @@ impl<'g> Group<'g> {
             runs: 0,
         };
         for (at, &(_, hash)) in keys.iter().enumerate() {
-            group.asking[at] = batch.shared.asking(batch.table, batch.mode, hash);
+            group.asking[at] = batch.reader.asking(batch.table, batch.mode, hash);
             view.active.prefetch(hash);
         }
         group

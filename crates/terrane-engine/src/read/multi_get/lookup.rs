@@ -15,6 +15,7 @@ use terrane_base::{Result, SeqNo, key};
 use terrane_format::filter::hash as key_hash;
 use terrane_table::{Epoch, enter};
 
+use crate::read::Reader;
 use crate::read::get::{ReadMode, Reading};
 use crate::read::merge_operands::Sources;
 use crate::read::multi_get::group::{GROUP, Group};
@@ -53,17 +54,20 @@ impl Shared {
         values: &mut Values,
     ) -> Result<()> {
         let read = || {
-            if self.samples_now() {
-                return self
-                    .sampled(table, keys, mode, || self.multi_get_unsampled(table, keys, mode, values));
+            let reader = Reader::of(self);
+            if reader.samples_now() {
+                let read = || reader.multi_get_unsampled(table, keys, mode, values);
+                return reader.sampled(table, keys, mode, read);
             }
-            self.multi_get_unsampled(table, keys, mode, values)
+            reader.multi_get_unsampled(table, keys, mode, values)
         };
         self.slow_log.read(&table.name, keys.len(), read)
     }
+}
 
+impl Reader<'_> {
     fn multi_get_unsampled(
-        &self,
+        self,
         table: &Table,
         keys: &[&[u8]],
         mode: ReadMode,
@@ -84,7 +88,7 @@ impl Shared {
 
     /// `distinct` are indexes and hashes.
     fn get_side_by_side(
-        &self,
+        self,
         table: &Table,
         keys: &[&[u8]],
         mode: ReadMode,
@@ -92,8 +96,8 @@ impl Shared {
         values: &mut Values,
     ) -> Result<()> {
         let mut rest = Rest::default();
-        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.semantics));
-        let batch = |seq| Batch { shared: self, table, keys, mode, rows, seq, now: &now };
+        let (rows, now) = (Rows::of(self.shared, mode), ReadClock::new(&table.semantics));
+        let batch = |seq| Batch { reader: self, table, keys, mode, rows, seq, now: &now };
         let (view, seq) = if distinct.len() <= EPOCH_KEYS {
             let epoch = enter();
             let (view, seq) = self.present(table, epoch.guard(), mode);
@@ -121,7 +125,7 @@ impl Shared {
         batch.fetch(&view.tree, values, rest.missing, rest.values)
     }
 
-    fn pinned_present(&self, table: &Table, mode: ReadMode) -> (ReadView, SeqNo) {
+    fn pinned_present(self, table: &Table, mode: ReadMode) -> (ReadView, SeqNo) {
         let guard = terrane_base::epoch::pin();
         let (view, seq) = self.present(table, &guard, mode);
         (view.clone(), seq)
@@ -129,16 +133,16 @@ impl Shared {
 
     /// One key after the other, in key order: what the steps side by side are measured against.
     fn get_in_turn(
-        &self,
+        self,
         table: &Table,
         keys: &[&[u8]],
         mode: ReadMode,
         distinct: &[(usize, u64)],
         values: &mut Values,
     ) -> Result<()> {
-        let (rows, now) = (self.rows_of(mode), ReadClock::new(&table.semantics));
+        let (rows, now) = (Rows::of(self.shared, mode), ReadClock::new(&table.semantics));
         let (view, seq) = self.pinned_present(table, mode);
-        let batch = Batch { shared: self, table, keys, mode, rows, seq, now: &now };
+        let batch = Batch { reader: self, table, keys, mode, rows, seq, now: &now };
         let mut order = distinct.to_vec();
         order.sort_unstable_by_key(|&(index, _)| keys[index]);
         order.into_iter().try_for_each(|(index, hash)| {
@@ -151,7 +155,7 @@ impl Shared {
 /// One call.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch<'b> {
-    pub(crate) shared: &'b Shared,
+    pub(crate) reader: Reader<'b>,
     pub(crate) table: &'b Table,
     pub(crate) keys: &'b [&'b [u8]],
     pub(super) mode: ReadMode,
@@ -185,7 +189,7 @@ impl Batch<'_> {
 
     pub(crate) fn reading<'r>(&'r self, key: &'r [u8], hash: u64) -> Reading<'r> {
         debug_assert!(hash == key_hash(key), "filters are asked with the hash of the key");
-        let asking = self.shared.asking(self.table, self.mode, hash);
+        let asking = self.reader.asking(self.table, self.mode, hash);
         Reading { key, hash, seq: self.seq, asking, filter_use: &self.table.filter_use }
     }
 }

@@ -131,7 +131,7 @@ impl Batch<'_> {
     /// The blocks of values, as far as they can be loaded.
     fn load_values(&self, part: &[MissingValue], extents: &[Option<&Extent>]) -> Vec<Option<Loaded>> {
         debug_assert!(extents.len() == part.len(), "each value has an extent, or none");
-        let cache = &self.shared.cache;
+        let cache = &self.reader.cache;
         let mut indexes: Vec<_> = extents.iter().flatten().map(|extent| (*extent, Need::Index)).collect();
         indexes.dedup_by(|a, b| std::ptr::eq(a.0, b.0));
         // Held until the blocks are read.
@@ -181,10 +181,10 @@ impl Batch<'_> {
             });
             let Some(entry) = found else {
                 pointer.encode(value);
-                let kind = self.shared.follow(tree, &reading, Some(kind), self.now, (value, start))?;
+                let kind = self.reader.follow(tree, &reading, Some(kind), self.now, (value, start))?;
                 self.rows.fill(&enter(), self.table.id, &reading, kind, &value[start..]);
                 let sources = Sources { memory: None, tree };
-                return self.shared.end_read(sources, &reading, kind, self.now, (value, start));
+                return self.reader.end_read(sources, &reading, kind, self.now, (value, start));
             };
             count(|cells| add(&cells.values_followed, 1));
             value.extend_from_slice(entry.value);

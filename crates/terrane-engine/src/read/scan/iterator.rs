@@ -10,6 +10,7 @@ use terrane_table::{Cache, CursorOptions, LevelCursor, MergeCursor, Scope};
 
 mod refresh;
 
+use crate::read::Reader;
 use crate::read::scan::range_tombstones::{RangeTombstoneIter, Ranges};
 use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
@@ -104,7 +105,7 @@ impl Shared {
         // Both ends read the same read view; the second end is opened only if it is used.
         let view = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&view, seq);
-        self.sample_scan(table, &view, shown.count_ones());
+        Reader::of(self).sample_scan(table, &view, shown.count_ones());
         let kept = view.clone();
         let (semantics, scope) = (table.semantics.clone(), scope_of(table, &bounds));
         let passed = table.passed.clone();
@@ -129,11 +130,6 @@ impl Shared {
             leaves_values: false,
         }
     }
-
-    /// Opens the sources of a scan.
-    fn opener(&self) -> Opener<'_> {
-        Opener { cache: &self.cache, read_ahead_bytes: self.options.read_ahead_bytes }
-    }
 }
 
 /// Opens the sources of a scan.
@@ -144,7 +140,11 @@ struct Opener<'c> {
     read_ahead_bytes: u64,
 }
 
-impl Opener<'_> {
+impl<'c> Opener<'c> {
+    fn of(shared: &'c Shared) -> Opener<'c> {
+        Opener { cache: &shared.cache, read_ahead_bytes: shared.options.read_ahead_bytes }
+    }
+
     /// The sources of a read view for a scan at `seq`, newest first; of those in memory the `shown` ones.
     /// Those on disk stay within `scope`, if there is one.
     fn sources(

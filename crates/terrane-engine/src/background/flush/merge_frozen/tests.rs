@@ -18,7 +18,7 @@ use crate::read::get::ReadMode;
 /// More than a merge passes by between two looks at whether it is cancelled.
 const LARGE: usize = 96 << 10;
 
-/// Settles what is frozen.
+/// Settles the frozen memtables.
 pub(crate) fn settle(engine: &Engine, table: &Table) -> Result<()> {
     SettleJob { engine, table, control: &engine.new_control() }.run()
 }

@@ -9,7 +9,8 @@ use terrane_levels::Level;
 use terrane_table::{Extent, MergeCursor, Scope};
 
 use crate::observe::extent_summary::ExtentSummary;
-use crate::read::scan::iterator::{TableScan, scope_of, shown_memory};
+use crate::read::Reader;
+use crate::read::scan::iterator::{Opener, TableScan, scope_of, shown_memory};
 use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
 use crate::read::scan::{Bounds, Scan};
@@ -76,27 +77,27 @@ impl Shared {
         let filter = filter.map(|shows| Filter { shows, bounds: bounds.clone() });
         let view = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&view, seq);
-        self.sample_scan(table, &view, shown.count_ones());
+        Reader::of(self).sample_scan(table, &view, shown.count_ones());
         let scope = scope_of(table, &bounds);
-        let veiled = self.veiled_by(&view, seq);
+        let veiled = veiled_by(self, &view, seq);
         let seen = Filter::seen(filter.as_ref(), &view);
-        let sources = self.opener().sources(&seen, &table.passed, shown, seq, scope.as_ref());
+        let sources = Opener::of(self).sources(&seen, &table.passed, shown, seq, scope.as_ref());
         let sources = MergeCursor::new(sources).ordered(table.semantics.collation());
         let separated = ScanValues::of(&seen.tree, &self.cache, self.options.read_ahead_bytes);
         let mut scan = Scan::new(sources, seq, bounds, table.semantics.clone()).following(separated);
         scan.count_groups(ValueGroups::of(table, &seen.tree));
         RenewableScan { scan, view, shown, veiled, scope, filter }
     }
+}
 
-    /// The key of the range tombstones that a scan at `seq` hides rows by, if they hold for later numbers,
-    /// too: the number, and the count of range deletes in memory. No range delete there or in levels is newer
-    /// than the number; a new one changes the count.
-    fn veiled_by(&self, view: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
-        let count = view.range_deletes();
-        let sees_memory = view.range_deletes_newest().is_none_or(|newest| newest <= seq);
-        // Whatever came down into levels before the read view was taken was visible by then.
-        (sees_memory && self.journal.visible() <= seq).then_some((seq, count))
-    }
+/// The facts that the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and
+/// how many range deletes there are in memory. None of those, and none in levels, is newer than the
+/// number; one that comes is counted.
+fn veiled_by(shared: &Shared, view: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
+    let count = view.range_deletes();
+    let sees_memory = view.range_deletes_newest().is_none_or(|newest| newest <= seq);
+    // Whatever came down into levels before the read view was taken was visible by then.
+    (sees_memory && shared.journal.visible() <= seq).then_some((seq, count))
 }
 
 /// A scan that can go on at a later moment without being made again.
@@ -106,7 +107,7 @@ pub struct RenewableScan {
     /// The view that its sources were taken from.
     view: Arc<ReadView>,
     shown: u64,
-    /// See [`Shared::veiled_by`].
+    /// See [`veiled_by`].
     veiled: Option<(SeqNo, u64)>,
     scope: Option<Arc<Scope>>,
     filter: Option<Filter>,
@@ -132,7 +133,7 @@ impl RenewableScan {
         let guard = terrane_base::epoch::pin();
         let view = table.view(&guard);
         let shown = shown_memory(view, seq);
-        shared.sample_scan(table, view, shown.count_ones());
+        Reader::of(shared).sample_scan(table, view, shown.count_ones());
         // A read view is never changed, and this one lives.
         let is_it = std::ptr::eq(view, &*self.view);
         let is_ranged = view.is_ranged() || (!is_it && self.view.is_ranged());
@@ -149,9 +150,9 @@ impl RenewableScan {
         let view = table.shared(&guard);
         let shown = shown_memory(&view, seq);
         drop(guard);
-        self.veiled = shared.veiled_by(&view, seq);
+        self.veiled = veiled_by(shared, &view, seq);
         let seen = Filter::seen(self.filter.as_ref(), &view);
-        let sources = shared.opener().sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
+        let sources = Opener::of(shared).sources(&seen, &table.passed, shown, seq, self.scope.as_ref());
         let separated = ScanValues::of(&seen.tree, &shared.cache, shared.options.read_ahead_bytes);
         self.scan.count_groups(ValueGroups::of(table, &seen.tree));
         self.shown = shown;
