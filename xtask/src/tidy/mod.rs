@@ -6,13 +6,15 @@
 //! * [`statics`]: locks and atomic variables that outlive an execution of the explorer. [`generators`]: of
 //!   pseudo-random numbers, beside the one that there is. [`targets`]: tests that no program has.
 //! * [`pages`]: documents that must say what the code says. [`figures`]: counts and limits in them.
-//!   [`chart`]: the chart that is made of a recorded table. [`threads`]: the table of threads.
+//!   [`chart`]: the chart that is made of a recorded table. [`threads`]: the tables of threads.
+//!   [`walks`]: the walks through the code.
 //!   [`record_kinds`]: those of the journal's format. [`glossary`]: each noun once, with its place.
 //!   [`names`]: options, metrics, functions and tests that pages name. [`inventory`]: the page of unsafe
 //!   code.
 //!   [`examples`]: one for each public function and type of the library. [`shown`]: for those that it shows
 //!   of other crates.
-//! * [`parts`]: the parts of the engine import downwards only.
+//! * [`parts`]: the parts of the engine import downwards only. [`contexts`]: methods of the structs that hold
+//!   them, with a ratchet.
 //! * [`words`]: words that a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
 //!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: files that are made of the table of the C interface.
@@ -20,6 +22,7 @@
 pub mod assertions;
 pub mod bans;
 pub mod chart;
+pub mod contexts;
 pub mod examples;
 pub mod figures;
 pub mod generators;
@@ -37,6 +40,7 @@ pub mod statics;
 pub mod targets;
 pub mod text;
 pub mod threads;
+pub mod walks;
 pub mod width;
 pub mod words;
 
@@ -75,14 +79,16 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 24] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 26] = [
         layers::check,
         parts::check,
+        contexts::check,
         length::check,
         bans::check,
         statics::check,
         targets::check,
         threads::check,
+        walks::check,
         generators::check,
         text::check,
         words::check,
@@ -119,15 +125,18 @@ pub fn run(root: &Path, write: bool) -> Result<(), String> {
             words::renewed(&tree),
             width::renewed(&tree),
             assertions::renewed(&tree),
+            contexts::renewed(&tree),
             layers::renewed(&tree),
             inventory::renewed(&tree),
             metrics::renewed(&tree),
             chart::renewed(&tree),
         ];
         write_all(root, &mut tree, ratchets.into_iter().flatten())?;
-        // Some figures are counts of the files just written.
+        // Some figures are counts of the files just written, and one page has both a map and walks.
         let figures = figures::renewed(&tree);
         write_all(root, &mut tree, figures)?;
+        let walks = walks::renewed(&tree);
+        write_all(root, &mut tree, walks)?;
     }
     let findings = check(&tree);
     for finding in &findings {

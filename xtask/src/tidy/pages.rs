@@ -14,6 +14,8 @@ const DEPENDENCIES: &str = "docs/dependencies.md";
 const TOOLS: &str = "## In tests, benches and tools";
 const SECURITY: &str = "SECURITY.md";
 const RECIPES: &str = "docs/recipes.md";
+/// Pages for a first reading, with the most words that each may have.
+const WORDS_MAX: [(&str, usize); 1] = [("ARCHITECTURE.md", 2400)];
 
 /// Checks the pages.
 #[must_use]
@@ -23,6 +25,7 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     check_dependencies(tree, &mut findings);
     check_build_scripts(tree, &mut findings);
     check_examples(tree, &mut findings);
+    check_lengths(tree, &mut findings);
     for (path, text) in tree.files().filter(|(path, _)| path.ends_with(".md")) {
         check_paths(tree, path, text, &mut findings);
     }
@@ -37,6 +40,19 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         findings.push(Finding::new(path, 0, why));
     }
     findings
+}
+
+/// A page that is read at a sitting has at most as many words as it may have.
+fn check_lengths(tree: &Tree, findings: &mut Vec<Finding>) {
+    for (page, most) in WORDS_MAX {
+        let count = tree.get(page).unwrap_or_default().split_whitespace().count();
+        if count > most {
+            let why = format!(
+                "has {count} words, {most} are allowed: it is read in ten minutes; move detail to docs/"
+            );
+            findings.push(Finding::new(page, 0, why));
+        }
+    }
 }
 
 /// Each public module of `terrane-format` has its page, or its head names the page that covers it.

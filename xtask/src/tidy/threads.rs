@@ -1,5 +1,5 @@
-//! The table of threads in `ARCHITECTURE.md`: each thread that product code starts, by its name, and no
-//! other.
+//! The tables of threads in `ARCHITECTURE.md` and, of the command, in `docs/operations.md`: each thread that
+//! product code starts, by its name, and no other.
 //!
 //! A name is a text that begins with `terrane-`, in a statement that says `spawn`, `thread_name` or
 //! `stepper`. A number that the code puts into a name is `N` in the table.
@@ -11,6 +11,8 @@ use crate::source::Source;
 use crate::tree::{Tree, line_of};
 
 const PAGE: &str = "ARCHITECTURE.md";
+/// The page with the threads of the command.
+const OPERATIONS: &str = "docs/operations.md";
 const HEAD: &str = "| thread |";
 const QUOTED: &str = "\"terrane-";
 /// One of these stands in each statement that names a thread.
@@ -19,20 +21,25 @@ const MARKS: [&str; 3] = ["spawn", "thread_name", "stepper"];
 /// Compares the names in the code with those of the table, if there is one.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let Some(page) = tree.get(PAGE).filter(|page| page.contains(HEAD)) else { return Vec::new() };
-    let (started, listed) = (started(tree), listed(page));
+    if !tree.get(PAGE).is_some_and(|page| page.contains(HEAD)) {
+        return Vec::new();
+    }
+    let started = started(tree);
+    let pages = [PAGE, OPERATIONS].into_iter();
+    let listed: BTreeMap<_, _> = pages.flat_map(|page| listed(tree, page)).collect();
     let lacks = started.iter().filter(|(name, _)| !listed.contains_key(*name)).map(|(name, (path, line))| {
         let why =
-            format!("starts the thread `{name}`, which the table of threads in {PAGE} lacks: add a row");
+            format!("starts the thread `{name}`, which the tables of threads in {PAGE} and {OPERATIONS} lack: add a row");
         Finding::new(path, *line, why)
     });
-    let invents = listed.iter().filter(|(name, _)| !started.contains_key(*name)).map(|(name, line)| {
-        Finding::new(
-            PAGE,
-            *line,
-            format!("no code starts a thread `{name}`: remove the row, or mend its name"),
-        )
-    });
+    let invents =
+        listed.iter().filter(|(name, _)| !started.contains_key(*name)).map(|(name, (page, line))| {
+            Finding::new(
+                page,
+                *line,
+                format!("no code starts a thread `{name}`: remove the row, or mend its name"),
+            )
+        });
     lacks.chain(invents).collect()
 }
 
@@ -62,13 +69,18 @@ fn plain(name: &str) -> String {
     }
 }
 
-/// The names in back quotes in the first column of the table, with their lines.
-fn listed(page: &str) -> BTreeMap<String, usize> {
-    let lines = page.lines().enumerate().skip_while(|(_, line)| !line.starts_with(HEAD));
+/// The names in back quotes in the first column of the table of a page, with their places.
+fn listed(tree: &Tree, page: &'static str) -> BTreeMap<String, (&'static str, usize)> {
+    let lines = tree
+        .get(page)
+        .unwrap_or_default()
+        .lines()
+        .enumerate()
+        .skip_while(|(_, line)| !line.starts_with(HEAD));
     let rows = lines.take_while(|(_, line)| line.starts_with('|'));
     rows.filter_map(|(index, row)| {
         let name = row.strip_prefix("| `")?.split('`').next()?;
-        Some((name.to_owned(), index + 1))
+        Some((name.to_owned(), (page, index + 1)))
     })
     .collect()
 }

@@ -151,6 +151,19 @@ fn the_table_of_threads_has_each_thread_that_is_started() {
     assert!(found[1].starts_with("ARCHITECTURE.md:5: no code starts a thread `terrane-old`"), "{found:#?}");
     tree.insert("ARCHITECTURE.md", &page.replace("terrane-old", "terrane-bucket"));
     assert_eq!(messages(threads::check(&tree)), Vec::<String>::new());
+    // Those of the command are in the page of its user.
+    tree.insert("ARCHITECTURE.md", &page.replace("| `terrane-old` | nothing | nothing |\n", ""));
+    assert_eq!(messages(threads::check(&tree)).len(), 1);
+    tree.insert("docs/operations.md", "| thread | does |\n|---|---|\n| `terrane-bucket` | requests |\n");
+    assert_eq!(messages(threads::check(&tree)), Vec::<String>::new());
+}
+
+#[test]
+fn the_page_for_a_first_reading_stays_short() {
+    let page = |words: usize| Tree::of([("ARCHITECTURE.md", "word ".repeat(words).as_str())]);
+    assert_eq!(messages(pages::check(&page(2400))), Vec::<String>::new());
+    let found = messages(pages::check(&page(2401)));
+    assert!(found.len() == 1 && found[0].contains("has 2401 words, 2400 are allowed"), "{found:#?}");
 }
 
 #[test]

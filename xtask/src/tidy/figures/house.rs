@@ -2,6 +2,7 @@
 //! files of tidy allow now.
 
 use super::{Figure, figure, grouped, is_option, rows};
+use crate::tidy::contexts::CONTEXTS;
 use crate::tidy::{list_entries, parts, words};
 use crate::tree::Tree;
 
@@ -15,8 +16,6 @@ const WORDS: &str = "xtask/words.txt";
 const ASSERTIONS: &str = "xtask/assertions.txt";
 const RATCHET: &str = "xtask/ratchet.txt";
 
-/// The structs that lie one inside the other, the engine outermost.
-const CONTEXTS: [&str; 4] = ["Engine", "WritePath", "Maintenance", "Shared"];
 /// Words that stand for an agent without its name.
 const PRONOUNS: [&str; 6] = ["who", "whom", "whoever", "nobody", "somebody", "everybody"];
 /// Idioms for a state or a debt.
