@@ -1,5 +1,6 @@
 //! One generator of pseudo-random numbers serves tests, benchmarks and tools: `terrane_base::Rng`. Another
-//! one is known by its constants, or by the first shift of an xorshift.
+//! one is known by its constants, by the first shift of an xorshift, or by a state that is multiplied and
+//! rotated.
 
 use super::Finding;
 use crate::source::Source;
@@ -58,6 +59,7 @@ fn first_generator(text: &str) -> Option<usize> {
         let plain = line.replace('_', "").to_ascii_lowercase();
         CONSTANTS.iter().any(|constant| plain.contains(constant))
             || plain.contains("^=") && plain.contains("<< 13")
+            || plain.contains(".wrappingmul(0x9e3779b97f4a7c15).rotateleft(")
     };
     let mut start = 0;
     for line in source.code.split_inclusive('\n') {

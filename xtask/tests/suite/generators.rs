@@ -15,6 +15,7 @@ fn a_generator_beside_the_one_is_refused() {
         "z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);",
         "    state ^= state << 13;",
         "const STEP: u64 = 0xa0761d6478bd642f;",
+        "at = at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ round;",
     ] {
         let found = messages(path, &format!("fn f() {{}}\n{line}\n"));
         assert_eq!(found.len(), 1, "{line}: {found:?}");

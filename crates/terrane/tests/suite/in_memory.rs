@@ -12,6 +12,7 @@ use terrane::{
     Backups, Batch, Db, DirectoryPlace, Durability, Env, IoUring, Kind, MemoryDevice, Options, TableOptions,
     TransactionOptions,
 };
+use terrane_base::Rng;
 
 fn fill(db: &Db, count: u64, stamp: u64) {
     for number in 0..count {
@@ -84,13 +85,8 @@ fn at_the_memory_limit_writes_fail_and_rows_can_be_read() {
     let db = device.open("/data", &Options::in_memory()).unwrap();
     let mut written = 0;
     let error = loop {
-        let mut state = written + 1;
-        let value: Vec<u8> = (0..8_000u64)
-            .flat_map(|at| {
-                state = (state ^ at).wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(29);
-                state.to_le_bytes()
-            })
-            .collect();
+        let mut noise = Rng::part(1, written);
+        let value: Vec<u8> = (0..8_000).flat_map(|_| noise.next_u64().to_le_bytes()).collect();
         match db.put(written.to_be_bytes(), &value) {
             Ok(()) => written += 1,
             Err(error) => break error,

@@ -8,6 +8,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 use terrane::{Batch, Db, Durability, Kind, Options, Snapshot, Table};
+use terrane_base::Rng;
 
 /// The rows of a key space.
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -263,14 +264,13 @@ fn a_hundred_thousand_range_deletes() {
     let mut db = open(&path);
     fill(&db, KEYS);
     let mut alive = vec![true; KEYS as usize];
-    let mut at = 1u64;
-    for round in 0..100_000u64 {
-        at = at.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23) ^ round;
-        let start = at % KEYS;
-        let end = (start + 1 + at % 5).min(KEYS);
+    let mut rng = Rng::new(1);
+    for _ in 0..100_000 {
+        let start = rng.below(KEYS);
+        let end = (start + 1 + rng.below(5)).min(KEYS);
         db.default_table().delete_range(number_key(start), number_key(end)).unwrap();
         alive[start as usize..end as usize].fill(false);
-        let put = (at >> 32) % KEYS;
+        let put = rng.below(KEYS);
         db.put(number_key(put), b"again").unwrap();
         alive[put as usize] = true;
     }
