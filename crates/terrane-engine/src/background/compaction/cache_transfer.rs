@@ -111,8 +111,9 @@ impl Install<'_> {
     }
 }
 
-/// The extents that the target of a job holds of the keys of `inputs`, which go with its `result`, in key order: what the
-/// job wrote, earlier parts included, as far as `tree` has it. Whatever else was there the job has replaced.
+/// The extents that the target of a job holds of the keys of `inputs`, which go with its `result`, in key
+/// order: those that the job wrote, earlier parts included, as far as `tree` has them. Whatever else was
+/// there the job has replaced.
 fn successors_of(tree: &Metasnapshot, result: &JobResult, inputs: &[Arc<Extent>]) -> Vec<Arc<Extent>> {
     let Some(target) = tree.level(result.target) else { return Vec::new() };
     let leaves: HashSet<ExtentId> = result.removed.iter().map(|removed| removed.id).collect();

@@ -90,8 +90,8 @@ impl Shared {
     }
 }
 
-/// The facts that the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number, and
-/// how many range deletes there are in memory. None of those, and none in levels, is newer than the
+/// The facts that the veils of a scan at `seq` are made of, if they hold for later numbers, too: the number,
+/// and how many range deletes there are in memory. None of those, and none in levels, is newer than the
 /// number; one that comes is counted.
 fn veiled_by(shared: &Shared, view: &ReadView, seq: SeqNo) -> Option<(SeqNo, u64)> {
     let count = view.range_deletes();
