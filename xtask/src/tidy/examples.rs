@@ -1,8 +1,8 @@
 //! Each public function and type of the library crate has an example in its documentation, which compiles as
 //! a test; so has each item of the crates below that it shows ([`shown`](super::shown)).
 //!
-//! Items that `#[doc(hidden)]` takes out of the pages need no example. A public function is one that `pub` stands
-//! in front of: the compiler refuses a `pub` that nothing outside can reach.
+//! Items that `#[doc(hidden)]` takes out of the pages need no example. A public function is one that `pub`
+//! stands in front of: the compiler refuses a `pub` that nothing outside can reach.
 
 use super::{Finding, is_product};
 use crate::source::Source;

@@ -134,9 +134,12 @@ fn a_reader_of_changes_ends_with_the_last_handle() {
     let mut changes = db.changes(SeqNo(1)).unwrap();
     db.put("k", "v").unwrap();
     assert_eq!(changes.by_ref().count(), 1);
-    let waits = std::thread::spawn(move || changes.next_within(Duration::MAX).map(drop));
-    drop(db);
-    assert_eq!(waits.join().unwrap().unwrap_err().kind(), Kind::Cancelled);
+    let outcome = std::thread::scope(|scope| {
+        let waits = scope.spawn(move || changes.next_within(Duration::MAX).map(drop));
+        drop(db);
+        waits.join().unwrap()
+    });
+    assert_eq!(outcome.unwrap_err().kind(), Kind::Cancelled);
     drop(open_closed(&dir.path().join("other")));
     table.put("another database", "is not closed by it").unwrap();
 }
