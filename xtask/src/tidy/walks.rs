@@ -14,7 +14,7 @@ struct Walk<'t> {
     /// Index of the line that names it.
     at: usize,
     head: &'t str,
-    /// What stands in front of each item.
+    /// The mark in front of each item.
     numbers: Vec<&'t str>,
 }
 

@@ -126,8 +126,8 @@ impl Deref for Look<'_> {
 }
 
 impl Look<'_> {
-    /// The next piece of work on memory: full memtables, frozen ones, generations, what is not full, what
-    /// scans step over, in this order.
+    /// Returns the next job on memory, in this order: switch full memtables, settle frozen ones, flush
+    /// generations, flush what a caller wants flushed, flush versions that scans step over.
     pub(crate) fn next_memory_work(self) -> Option<Job> {
         let (tables, schedule) = (self.catalog.moving(), self.schedule);
         for table in &tables {
@@ -155,12 +155,12 @@ impl Look<'_> {
         (!is_held && (self.is_trim_due() || self.is_history_due())).then_some(Job::Trim)
     }
 
-    /// The error of jobs of one of these kinds, if they keep failing, or that of a table on which work
-    /// has stopped: for a caller that waits for such work on one of `tables`, or on any where none are
-    /// named, or for what is done for none. Not while it runs or is due: that may be the attempt that
-    /// succeeds, or work that an older failure says nothing about. Once a later piece than `seen` has
-    /// failed, the failure is returned all the same: with many tables something is always tried. Where
-    /// the schedule has changed since it was copied, the caller looks again.
+    /// Returns the oldest error of jobs of these kinds that keep failing on `tables` (all tables if `None`;
+    /// jobs of no table count in any case), or the error of a table whose background work has stopped.
+    /// Returns `None` while such a job runs or is due: it may succeed, or an older failure says nothing about
+    /// it. But if a job numbered above `seen` has failed, its error is returned at once: with many tables one
+    /// job or another always runs. Where the schedule has changed since it was copied, the caller looks
+    /// again.
     pub(crate) fn lasting_failure(
         self,
         kinds: JobKinds,
@@ -218,7 +218,7 @@ impl Look<'_> {
         let Some(oldest) = view.generations.last() else { return false };
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         let wanted = table.flush_wanted();
-        // A trim may tell of all up to `wanted` as flushed though the generation begins below and has records
+        // A trim may record all up to `wanted` as flushed though the generation begins below and has records
         // above only: the caller of a flush waits for it.
         let begins_below = wanted > SeqNo(0) && wanted >= oldest.first_seq();
         let is_asked =

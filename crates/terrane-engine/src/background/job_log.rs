@@ -52,7 +52,7 @@ impl Watched {
                 engine.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
-            engine.events.tell(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
+            engine.events.enqueue(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
         }
         Watched { started: engine.env.clock.now(), job, _span: span.entered() }
     }
@@ -76,7 +76,7 @@ impl Watched {
             };
             histogram.observe(micros(took));
             let (done, notes) = (control.work(), NOTES.take().unwrap_or_default());
-            engine.events.tell(|| {
+            engine.events.enqueue(|| {
                 Event::JobEnded(JobEnded {
                     table: table.unwrap_or_default().to_owned(),
                     work: kind,
@@ -113,7 +113,7 @@ impl Watched {
             && error.kind() != Kind::Cancelled
         {
             tracing::error!(target: "terrane::job", work = kind.name(), table, %error, "background work failed");
-            engine.events.tell(|| {
+            engine.events.enqueue(|| {
                 Event::WorkFailed(WorkFailed {
                     table: table.map(str::to_owned),
                     work: kind,

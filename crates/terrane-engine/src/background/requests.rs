@@ -108,8 +108,9 @@ impl Maintenance {
         })
     }
 
-    /// Flushes before a close where that costs less than the replays of later openings. It saves only these:
-    /// what is not flushed stays in the journal, and a failure is left to the next opening.
+    /// Flushes before a close where that costs less than the replays of later openings. A flush saves only
+    /// these replays: records that are not flushed stay in the journal, and a failure is left to the next
+    /// opening.
     pub(crate) fn flush_before_close(&self) {
         if self.options.read_only || !self.options.close_flush || !self.is_flush_cheap() {
             return;

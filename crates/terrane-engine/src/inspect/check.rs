@@ -114,7 +114,7 @@ impl Check<'_> {
         Ok(flow)
     }
 
-    /// Verifies the state that the manifest tells.
+    /// Verifies the state that the manifest records.
     fn check_manifest(&mut self) {
         let state = self.engine.manifest.state();
         let Err(error) = state.check() else { return };
@@ -164,9 +164,9 @@ impl Check<'_> {
             Ok(replayed) => {
                 self.report.segments += replayed.segments.len() as u64;
                 self.report.bytes += replayed.bytes;
-                // Opened for reading only, the last segments are as their writer left them: what it was
-                // writing when it died is cut by the next recovery, and is no damage. What must be whole, the
-                // opening has checked.
+                // Opened for reading only, the last segments are as their writer left them: a group that it
+                // was writing when it died is cut by the next recovery, and is no damage. The opening has
+                // checked all that must be whole.
                 if let Some(cut) = replayed.cut.filter(|_| !self.engine.options.read_only) {
                     let error = Error::corrupt(format!("a complete segment ends early: {}", cut.reason));
                     self.report.findings.push(Finding { table: None, error: error.at(cut.file, cut.offset) });

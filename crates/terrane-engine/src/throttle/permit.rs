@@ -169,7 +169,7 @@ impl<'t> Held<'t> {
 
     /// Ends the room, and refunds the charges that are left.
     #[cold]
-    fn end(self: Box<Self>, throttle: &Throttle) {
+    fn end(&self, throttle: &Throttle) {
         if self.has_room() {
             self.end_room(throttle);
         }

@@ -207,9 +207,9 @@ impl<'e> TwoPhase<'e> {
         Ok(batch)
     }
 
-    /// Locks keys for a prepared transaction that it does not write itself, and enters the window with them.
-    /// A key that it has read or locked, and not written, is none of its own flight's: others would miss the
-    /// change.
+    /// Locks keys for a prepared transaction that it does not write itself, and enters the conflict window
+    /// with them. Keys that the transaction only read or locked are not in the window yet; without them other
+    /// transactions would miss the change.
     fn lock_more(self, waiting: &Waiting, more: &Batch) -> Result<(Held<'e>, Option<InFlight<'e>>)> {
         let engine = self.engine;
         let mut held = Held::new(&engine.txn.locks, waiting.owner);

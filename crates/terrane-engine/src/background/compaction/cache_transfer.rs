@@ -5,7 +5,8 @@
 //! worker on another machine are loaded, if there are readers.
 //!
 //! A job in parts ([`terrane_compaction`]) gives up most of its inputs at its end: until then readers find
-//! the newest of them there. What is cached of these goes to all that the job wrote, earlier parts included.
+//! the newest of them there. The cached blocks of these inputs go to all that the job wrote, earlier parts
+//! included.
 //!
 //! Behind that read view, the outputs take over the heat of the inputs, each its share: what was hot stays
 //! hot under a new name.
@@ -29,8 +30,8 @@ use crate::read::sampling::moment;
 pub(crate) type Fresh = HashMap<ExtentId, Arc<Extent>>;
 
 impl Install<'_> {
-    /// Handles for what a job wrote, those that were `kept` and others; lets them take over what is cached of
-    /// its inputs. Reads the store, so no lock is held.
+    /// Makes handles for the extents that a job wrote, those that were `kept` and others; they take over the
+    /// cached blocks of its inputs. Reads the store, so no lock is held.
     pub(super) fn prepare_extents(self, kept: Vec<Arc<Extent>>) -> Fresh {
         let Self { engine, table, result } = self;
         let mut kept: Fresh = kept.into_iter().map(|extent| (extent.meta.id, extent)).collect();
@@ -60,7 +61,7 @@ impl Install<'_> {
     }
 
     /// Index blocks and filters only: every read of an extent needs them, and the first reader would wait for
-    /// both. Without any cached data block there are no readers: a load pays nothing.
+    /// both. Without any cached data block there are no readers, so a load gains nothing.
     fn warm_outputs(self, extents: &[Arc<Extent>]) -> Result<()> {
         let cache = &self.engine.cache;
         if cache.holds(ObjectKind::Data) == 0 {

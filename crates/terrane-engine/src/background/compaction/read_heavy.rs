@@ -50,7 +50,7 @@ pub(crate) struct Adaptation {
 }
 
 impl Adaptation {
-    /// Takes in what was counted since the last look, if that was long enough ago.
+    /// Takes the counts since the last look, if that was long enough ago.
     pub(crate) fn observe(&mut self, engine: &Maintenance, now: Duration) {
         if engine.options.adaptive_shape == AdaptiveShape::Off {
             return;
@@ -62,7 +62,7 @@ impl Adaptation {
         self.looked = Some(now);
         let used = engine.catalog.sums().due().take_used();
         let Some(elapsed) = elapsed else {
-            // Of what was counted before the first look nothing is known of when.
+            // The time of counts before the first look is not known.
             for table in engine.catalog.all() {
                 let watched = Watched { counted: counted_from_now(&table), ..Watched::default() };
                 self.tables.insert(table.id, watched);
@@ -214,7 +214,7 @@ impl Look<'_> {
         }
     }
 
-    /// Asks for the flush of what is in memory; returns its first step, if that can be done now.
+    /// Asks for a flush of the table's memory; returns the first step of it, if that can be done now.
     fn flush_for_reads(self, table: &Arc<Table>, view: &ReadView) -> Option<Job> {
         debug_assert!(
             self.schedule.is_idle(),
@@ -244,7 +244,7 @@ impl<'e> Adapting<'e> {
         let written = engine.written.bytes();
         let is_other = || engine.background.adapting.stop_at.load(Ordering::Relaxed) != u64::MAX;
         debug_assert!(!is_other(), "writers stop one job that only reads gain by, not two");
-        // Relaxed, as below: a writer that sees it late brings no more than a quantum beyond it.
+        // Relaxed, as below: a writer that sees it late goes at most a quantum beyond it.
         engine.background.adapting.stop_at.store(written.saturating_add(STOP_BYTES), Ordering::Relaxed);
         Adapting { engine, started: engine.env.clock.now() }
     }

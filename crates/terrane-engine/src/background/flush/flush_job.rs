@@ -217,8 +217,7 @@ impl FlushJob<'_> {
             let shape = shape_of(table, &tree, &snapshots);
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
                 FlushPlan::Step(spec) => {
-                    let claim =
-                        schedule.claims.take(spec.claim()).expect("the plan respects what is claimed");
+                    let claim = schedule.claims.take(spec.claim()).expect("the plan respects all claims");
                     claimed = Some((*spec, claim));
                     Ok(true)
                 }
@@ -298,7 +297,7 @@ impl FlushJob<'_> {
             table.semantics.collation().check().and_then(|()| cursor.check_whole(table, generation));
         let flushed = checked.and_then(|()| self.end_of(generation));
         let flushed = flushed.inspect_err(|_| install.give_back())?;
-        debug_assert!(flushed <= generation.last_seq(), "what is newer than {flushed} is in memory");
+        debug_assert!(flushed <= generation.last_seq(), "records newer than {flushed} are in memory");
         let mut ops = vec![EditOp::Flushed { table: table.id, seq: flushed }];
         ops.extend(durable);
         install.run_and_leave(kept, ops, &Leaves::Flushed(generation))?;

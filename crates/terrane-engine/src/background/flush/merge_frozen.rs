@@ -76,7 +76,7 @@ impl SettleJob<'_> {
     /// `Poisoned` if one of them failed: its numbers will never be visible. `Cancelled`.
     fn wait_until_indexed(self, view: &ReadView) -> Result<()> {
         let Self { engine, control, .. } = self;
-        debug_assert!(!view.frozen.is_empty(), "writers are waited for that index in what is frozen");
+        debug_assert!(!view.frozen.is_empty(), "settle waits for writers of frozen memtables only");
         let mut turn = 0;
         while engine.journal.visible().0 + 1 < successor(view).0 {
             engine.journal.check()?;
@@ -107,7 +107,10 @@ impl SettleJob<'_> {
     fn merge_oldest(self, oldest: &Arc<Memtable>, generation: &Arc<GlobalIndex>) -> Result<()> {
         let Self { engine, table, control } = self;
         let is_behind = generation.first_seq() < oldest.first_seq();
-        debug_assert!(is_behind, "a generation takes in what is newer: a read looks at its memtables first");
+        debug_assert!(
+            is_behind,
+            "a generation takes in newer memtables only: a read looks at memtables first"
+        );
         let snapshots = engine.pins.list(|| engine.journal.visible());
         let is_whole = generation.merge(oldest, &snapshots, &mut |_entries| {
             // The generation grows under the view that has it.

@@ -113,8 +113,8 @@ impl Trim<'_> {
         if trimmed.is_empty() && unused.is_empty() && ops.is_empty() {
             return Ok(());
         }
-        // What is trimmed is in the levels, of every table: recovery needs to know that the journal may begin
-        // behind it, also where a table has no record at all.
+        // Trimmed records are in the levels, of every table: recovery needs to know that the journal may
+        // begin behind them, also where a table has no record at all.
         ops.extend(flushed_up_to(&engine.manifest, through, |most| engine.catalog.behind(through, most)));
         engine.append_edit(ops)?;
         engine.catalog.sums().raise_flushed_all(through);
@@ -128,8 +128,8 @@ impl Trim<'_> {
     }
 
     /// Asks the ledgers that have records, which know of every memtable whatever the read views say, whether
-    /// anything needs a segment up to `upto`. Requires: no table is dropped meanwhile. What comes in
-    /// meanwhile lies in later segments: all numbers of these were visible before anybody looked.
+    /// a memtable needs a segment up to `upto`. Requires: no table is dropped meanwhile. Records that come in
+    /// meanwhile lie in later segments: all numbers of these segments were visible before the check.
     fn refuse_unflushed(self, upto: SegmentId) -> Result<()> {
         if terrane_base::planted!(TrimTooEarly) {
             return Ok(());

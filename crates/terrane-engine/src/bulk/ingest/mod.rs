@@ -98,7 +98,7 @@ impl Incoming<'_> {
     /// Makes what has arrived part of its tables, or gives it back to the store.
     fn publish_or_give_back(self, lock_timeout: Duration) -> Result<SeqNo> {
         let Self { engine, arrivals } = self;
-        debug_assert!(!arrivals.is_empty(), "what is published has arrived");
+        debug_assert!(!arrivals.is_empty(), "an ingest without extents is published");
         let refused = arrivals.iter().try_for_each(|arrival| arrival.table.refuse_if_stopped());
         refused.inspect_err(|_| self.give_back())?;
         let published = engine.store.sync().and_then(|()| self.publish(lock_timeout));
