@@ -52,7 +52,9 @@ impl Watched {
                 engine.events.begin_flush(job, control);
             }
             let (table, levels, inputs) = (table.unwrap_or_default().to_owned(), levels(work), inputs(work));
-            engine.events.enqueue(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
+            engine
+                .events
+                .enqueue(|| Event::JobBegan(JobBegan { table, work: kind, id: job, levels, inputs }));
         }
         Watched { started: engine.env.clock.now(), job, _span: span.entered() }
     }

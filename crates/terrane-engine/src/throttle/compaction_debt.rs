@@ -161,7 +161,6 @@ impl Throttle {
 impl<'e> WriteControl<'e> {
     /// A compaction is under way while the guard lives: the bytes that it takes from overflow runs count as
     /// it goes. `None` if it takes nothing from them.
-    /// `None` if it takes nothing from them.
     pub(crate) fn begin_sinking(
         &self,
         table: &Table,

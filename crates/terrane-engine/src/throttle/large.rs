@@ -252,7 +252,6 @@ impl LargeWait<'_, '_> {
 
     /// All is flushed, and there is too little room still. Prepared transactions have to be committed; others
     /// can be written again.
-    /// be written again.
     fn alone(&self, bytes: u64) -> Result<u64> {
         if self.is_prepared && self.room.control.throttle.try_reserve_alone(bytes) {
             return Ok(self.have(bytes));

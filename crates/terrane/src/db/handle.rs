@@ -57,6 +57,11 @@ impl Drop for Handle {
 /// A handle that does not keep the database open: for a listener, a callback, or whatever else the database
 /// itself keeps. See [`Db::downgrade`].
 ///
+/// While a listener holds the [`Db`] of an [`WeakDb::upgrade`], that is a handle like others: if the last
+/// handle of the program is dropped meanwhile, the database closes a little later, on a thread of its own. A
+/// program that needs the end of the close, to open the database again or to leave `main`, calls
+/// [`Db::close`].
+///
 /// ```
 /// # fn main() -> terrane::Result<()> {
 /// use std::sync::Mutex;
