@@ -242,18 +242,21 @@ impl CompactionFilter for LetsGo {
     }
 }
 
-/// Opens the database as soon as its close has ended.
+/// Opens the database as soon as its close has ended, which has flushed.
+#[track_caller]
 fn open_once_closed(path: &Path, options: &Options) -> Db {
     let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
-    loop {
+    let db = loop {
         match Db::open_with(path, options) {
             Err(error) if error.kind() == Kind::Busy => {
                 assert!(std::time::Instant::now() < end, "it is still open: {error}");
                 std::thread::yield_now();
             }
-            opened => return opened.unwrap(),
+            opened => break opened.unwrap(),
         }
-    }
+    };
+    assert_eq!(db.stats().records_recovered, 0, "it was not closed in good order");
+    db
 }
 
 #[test]
@@ -279,11 +282,44 @@ fn a_database_whose_last_handle_a_compaction_drops_is_closed() {
         drop((db, table));
         hands_over.gate.wait();
         // No thread waits for itself, and the close flushes.
-        let db = open_once_closed(&path, &options);
-        assert_eq!(db.stats().records_recovered, 0, "in a call: {in_a_call}");
-        let rows = db.table("t").unwrap().iter().map(Result::unwrap);
+        let rows = open_once_closed(&path, &options).table("t").unwrap().iter().map(Result::unwrap);
         assert!(rows.eq((0..=10u8).map(|key| (vec![key], vec![5]))), "in a call: {in_a_call}");
     }
+}
+
+/// Drops a table when it is called.
+#[derive(Debug, Default)]
+struct Drops(Mutex<Option<Table>>);
+
+impl MergeOperator for Drops {
+    fn name(&self) -> &str {
+        "drops"
+    }
+
+    fn full(&self, _: &[u8], _: Option<&[u8]>, operands: &[&[u8]], out: &mut Vec<u8>) -> Result<()> {
+        drop(self.0.lock().unwrap().take());
+        out.extend_from_slice(operands.last().unwrap());
+        Ok(())
+    }
+}
+
+#[test]
+fn a_database_whose_last_handle_a_read_of_another_database_drops_is_closed() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("dropped");
+    let options = Options { memory_bytes: 32 << 20, ..Options::default() };
+    let table = Db::open_with(&path, &options).unwrap().default_table().clone();
+    table.put("k", "v").unwrap();
+    let operator = Arc::new(Drops(Mutex::new(Some(table))));
+    let operators = MergeOperators::new().with(operator.clone()).unwrap();
+    let functions = Functions { operators, ..Functions::default() };
+    let reading = Db::open_with_functions(dir.path().join("read"), &options, functions).unwrap();
+    let own = TableOptions::new().set("merge_operator", "drops").unwrap();
+    let read = reading.create_table("t", &own).unwrap();
+    read.merge("k", "w").unwrap();
+    assert_eq!(read.get("k").unwrap().unwrap(), "w");
+    assert!(operator.0.lock().unwrap().is_none(), "it was dropped");
+    assert_eq!(open_once_closed(&path, &options).get("k").unwrap().unwrap(), "v");
 }
 
 /// A ticket keeps no database open: what its callback holds does, until it was called.
