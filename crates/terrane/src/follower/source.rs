@@ -52,6 +52,8 @@ pub(super) struct Made {
     /// The last commit up to which it has all.
     pub(super) has: SeqNo,
     pub(super) attempts: u32,
+    /// The error of the lock, if a process had a database in a directory open for writing.
+    pub(super) writer: Option<Error>,
     pub(super) moment: Option<Moment>,
 }
 
@@ -62,8 +64,9 @@ impl Viewing {
         let (options, env, functions) = (&self.options, &self.env, &self.functions);
         match &self.source {
             Source::Directory { disk, path } => {
-                let (engine, attempts) = Engine::follow_on(disk, path, options, env, functions, previous)?;
-                Ok(Some(Made { has: engine.visible(), engine, attempts, moment: None }))
+                let viewed = Engine::view_on(disk, path, options, env, functions, previous)?;
+                let (has, attempts, writer) = (viewed.engine.visible(), viewed.attempts, viewed.writer);
+                Ok(Some(Made { has, engine: viewed.engine, attempts, writer, moment: None }))
             }
             Source::Elsewhere(source) => {
                 let seen = before.and_then(|(_, moment)| moment);
@@ -75,7 +78,8 @@ impl Viewing {
                         let engine = opened?;
                         let has = parts.has.unwrap_or_else(|| engine.visible());
                         debug_assert!(has <= engine.visible(), "a view has no commit behind its last one");
-                        return Ok(Some(Made { engine, has, attempts, moment: Some(parts.moment) }));
+                        let moment = Some(parts.moment);
+                        return Ok(Some(Made { engine, has, attempts, writer: None, moment }));
                     }
                     env.clock.sleep(PAUSE);
                 }
