@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
-use terrane_base::{Batch, Error, RecordKind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Error, RecordKind, Result, SegmentId, SeqNo, sampling};
 use terrane_journal::Placed;
 use terrane_memtable::Memtable;
 
@@ -66,10 +66,15 @@ impl WritePath {
         if batch.is_empty() {
             return self.write_nothing(sync);
         }
-        match self.write_once(batch, sync, wait) {
+        let start = self.start_if_sampled();
+        let done = match self.write_once(batch, sync, wait) {
             Err(full) if full.lacks_space() => self.write_once_more(batch, sync, wait, full),
             done => done,
+        };
+        if let Some(start) = start {
+            self.note_commit_time(start, done.is_ok());
         }
+        done
     }
 
     /// [`WritePath::behind_attempt`] of a batch that belongs to no transaction.
@@ -79,9 +84,9 @@ impl WritePath {
         self.behind_attempt(batch, wait.admission.is_some(), full, &write)
     }
 
-    /// Runs `write`, which admits `batch` and commits it; once more, behind an attempt to give space back, if
-    /// the device has no room for it (`full.rs`). With `is_bounded` the writer waits for a limited time only:
-    /// it asks for the attempt and is refused, unless none is under way.
+    /// Runs `write`, which admits `batch` and commits it, and times a sample; once more, behind an attempt to
+    /// give space back, if the device has no room for it (`full.rs`). With `is_bounded` the writer waits for
+    /// a limited time only: it asks for the attempt and is refused, unless none is under way.
     ///
     /// # Errors
     /// Those of `write`: a refused batch is not written, so that it can be written again.
@@ -92,9 +97,29 @@ impl WritePath {
         is_bounded: bool,
         write: impl Fn() -> Result<T>,
     ) -> Result<T> {
-        match write() {
+        let start = self.start_if_sampled();
+        let done = match write() {
             Err(full) if full.lacks_space() => self.behind_attempt(batch, is_bounded, full, &write),
             done => done,
+        };
+        if let Some(start) = start {
+            self.note_commit_time(start, done.is_ok());
+        }
+        done
+    }
+
+    /// The present time, if the calling commit is sampled.
+    #[inline]
+    fn start_if_sampled(&self) -> Option<Duration> {
+        sampling::is_commit_due().then(|| self.env.clock.now())
+    }
+
+    /// Notes how long a sampled commit took that began at `start`; one that was refused is none.
+    #[cold]
+    fn note_commit_time(&self, start: Duration, is_committed: bool) {
+        let took = self.env.clock.now().saturating_sub(start);
+        if is_committed {
+            self.histograms.commit_nanos.observe(took.as_nanos() as u64);
         }
     }
 
