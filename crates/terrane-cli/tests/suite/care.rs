@@ -207,41 +207,6 @@ fn changes_begin_with_the_oldest_that_are_kept() {
     shell.fails("changes db --from 1", 1, &["no longer kept", &format!("oldest is #{oldest}")]);
 }
 
-/// With lines as often as there is something to tell, every command with long work tells it.
-#[test]
-fn every_command_with_long_work_shows_how_far_it_is() {
-    let shell = Shell::new();
-    shell.file("p.jsonl", people(300));
-    for line in [
-        "import db p.jsonl --key id",
-        "count db",
-        "export db rows.jsonl",
-        "export db rows.extents",
-        "copy db other",
-        "compact db",
-        "check db",
-        "checkpoint db second",
-        "backup create db place",
-        "backup verify place",
-        "backup restore place third",
-        "repair db fourth",
-    ] {
-        let silent = shell.run(line);
-        assert!(silent.status.success() && silent.stderr.is_empty(), "{line}: {silent:?}");
-        for made in ["rows.jsonl", "rows.extents"] {
-            let _ = std::fs::remove_file(shell.path(made));
-        }
-        for made in ["second", "third", "fourth"] {
-            let _ = std::fs::remove_dir_all(shell.path(made));
-        }
-        let line = if line.starts_with("import") { "import db p.jsonl --key id --restart" } else { line };
-        let done = shell.command(line).env("TERRANE_PROGRESS_SECONDS", "0").output().unwrap();
-        let error = String::from_utf8(done.stderr).unwrap();
-        let shown = error.lines().filter(|line| line.starts_with("terrane: ") && line.contains(" elapsed"));
-        assert!(done.status.success() && shown.count() > 0, "{line}: {error}");
-    }
-}
-
 /// Each command that prints a list for people prints it for programs, too: an object in each line.
 #[test]
 fn every_list_is_shown_as_json_too() {

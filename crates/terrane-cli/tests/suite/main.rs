@@ -5,6 +5,7 @@
 mod bench;
 mod beside;
 mod care;
+mod clones;
 mod command;
 mod common;
 #[cfg(feature = "grpc")]
@@ -21,6 +22,7 @@ mod mended;
 mod operands;
 mod orders;
 mod parsers;
+mod progress;
 #[cfg(feature = "grpc")]
 mod serve;
 mod signals;
