@@ -8,6 +8,17 @@ use terrane_device::PosixDisk;
 use terrane_engine::ExternalFile;
 
 /// The description in a file of [`ExtentFileWriter`](crate::ExtentFileWriter).
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let path = dir.path().join("rows.extents");
+/// # let mut file = terrane::ExtentFileWriter::create(&path, &terrane::Options::default())?;
+/// # file.put("a", "1")?;
+/// # file.finish()?;
+/// let info = terrane::inspect_extent_file(&path, false)?;
+/// println!("{} entries, from {:?} to {:?}", info.entries, info.first, info.last);
+/// # Ok::<(), terrane::Error>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentFileInfo {

@@ -7,43 +7,6 @@ use terrane::Db;
 
 use crate::common::{Shell, people};
 
-/// A missing file or database has one code, whatever command misses it.
-#[test]
-fn one_cause_has_one_code() {
-    let shell = Shell::new();
-    shell.ok("put db k v");
-    for line in [
-        "get none k",
-        "scan none",
-        "count none",
-        "check none",
-        "shape none",
-        "stats none",
-        "tables none --long",
-        "compact none",
-        "delete none k",
-        "shell none",
-        "export none",
-        "copy none db2",
-        "checkpoint none second",
-        "repair none second",
-        "backup create none place",
-        "backup list none",
-        "changes none",
-        "dump none",
-        "inspect none",
-        "ingest db none",
-        "import db none.tsv",
-        "import new none --from rocksdb",
-        "bench --config none.toml",
-        "bench compare none none",
-        "bench report none",
-    ] {
-        let output = shell.run(line);
-        assert_eq!(output.status.code(), Some(1), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
 #[test]
 fn control_characters_of_names_do_not_reach_the_terminal() {
     let shell = Shell::new();

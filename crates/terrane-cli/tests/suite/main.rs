@@ -12,6 +12,7 @@ mod common;
 mod compactors;
 mod copy;
 mod deployment;
+mod exit_codes;
 mod functions;
 mod import;
 mod interchange;
