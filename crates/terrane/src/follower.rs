@@ -324,7 +324,7 @@ impl Follower {
         self.measure_lag().map(|lag| lag.commits)
     }
 
-    /// What the lock of the directory says of the process that had the database open for writing when the
+    /// The words of the directory's lock about the process that had the database open for writing when the
     /// present view was made; `None` if no process had, or its parts lie elsewhere.
     ///
     /// ```

@@ -172,7 +172,7 @@ fn readers_of_changes_do_not_see_a_refused_ingest() {
         // it.
         let view = follow(&disk);
         assert_eq!((view.visible() < mark, holds(&view)), (is_lasting, (false, !is_lasting)));
-        // Where nobody writes it is void, as at the next opening, and hides no later commit.
+        // Where no process writes it is void, as at the next opening, and hides no later commit.
         let dead = follow(&disk.kill());
         assert_eq!((dead.visible() > mark, holds(&dead)), (true, (false, true)));
         faulty.heal();

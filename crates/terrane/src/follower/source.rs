@@ -8,7 +8,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Error, Functions, Kind, Result, SeqNo};
 use terrane_device::Disk;
-use terrane_engine::{Engine, Followed, FollowedParts, Lag, Moment, OpenRequest, last_commit};
+use terrane_engine::{Engine, Followed, FollowedParts, Lag, Moment, OpenRequest, Viewed, last_commit};
 
 /// How often a view of parts elsewhere is tried while their writer moves on under it.
 const ATTEMPTS_MAX: u32 = 40;
@@ -64,7 +64,7 @@ impl Viewing {
         let (options, env, functions) = (&self.options, &self.env, &self.functions);
         match &self.source {
             Source::Directory { disk, path } => {
-                let viewed = Engine::view_on(disk, path, options, env, functions, previous)?;
+                let viewed = Viewed::of(disk, path, options, env, functions, previous)?;
                 let (has, attempts, writer) = (viewed.engine.visible(), viewed.attempts, viewed.writer);
                 Ok(Some(Made { has, engine: viewed.engine, attempts, writer, moment: None }))
             }

@@ -285,7 +285,7 @@ fn recover_journal(
     way: Way<'_>,
 ) -> Result<Recovered> {
     let dir = &dir.join(JOURNAL);
-    // What nobody writes is read as a whole.
+    // A database that no process writes is read as a whole.
     let follows = way.following().is_some_and(|following| !following.is_idle());
     if !options.read_only {
         finish_swap(disk, dir, state)?;
