@@ -39,11 +39,6 @@ impl Countdown {
         self.left.set(next_gap(&self.state));
         true
     }
-
-    fn restart(&self) {
-        self.left.set(1);
-        self.state.set(BEGINNING);
-    }
 }
 
 /// Returns true if the calling read is sampled.
@@ -64,8 +59,10 @@ pub fn is_commit_due() -> bool {
 /// Begins again on the calling thread: the next operations are sampled as in a new thread.
 pub fn restart() {
     thread_cells::with(|cells| {
-        cells.countdown.restart();
-        cells.commit_countdown.restart();
+        for countdown in [&cells.countdown, &cells.commit_countdown] {
+            countdown.left.set(1);
+            countdown.state.set(BEGINNING);
+        }
     });
 }
 

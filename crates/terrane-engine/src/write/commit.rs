@@ -31,6 +31,21 @@ pub(crate) struct Committed {
     pub(crate) end: JournalPlace,
 }
 
+/// The present time, if the calling commit is sampled.
+#[inline]
+fn start_if_sampled(path: &WritePath) -> Option<Duration> {
+    sampling::is_commit_due().then(|| path.env.clock.now())
+}
+
+/// Notes how long a sampled commit took that began at `start`; a refused one does not count.
+#[cold]
+fn note_commit_time(path: &WritePath, start: Duration, is_committed: bool) {
+    let took = path.env.clock.now().saturating_sub(start);
+    if is_committed {
+        path.histograms.commit_nanos.observe(took.as_nanos() as u64);
+    }
+}
+
 impl WritePath {
     /// Commits `batch`. On return it is visible to every later read; with `sync` it is also durable.
     ///
@@ -66,13 +81,13 @@ impl WritePath {
         if batch.is_empty() {
             return self.write_nothing(sync);
         }
-        let start = self.start_if_sampled();
+        let start = start_if_sampled(self);
         let done = match self.write_once(batch, sync, wait) {
             Err(full) if full.lacks_space() => self.write_once_more(batch, sync, wait, full),
             done => done,
         };
         if let Some(start) = start {
-            self.note_commit_time(start, done.is_ok());
+            note_commit_time(self, start, done.is_ok());
         }
         done
     }
@@ -97,30 +112,15 @@ impl WritePath {
         is_bounded: bool,
         write: impl Fn() -> Result<T>,
     ) -> Result<T> {
-        let start = self.start_if_sampled();
+        let start = start_if_sampled(self);
         let done = match write() {
             Err(full) if full.lacks_space() => self.behind_attempt(batch, is_bounded, full, &write),
             done => done,
         };
         if let Some(start) = start {
-            self.note_commit_time(start, done.is_ok());
+            note_commit_time(self, start, done.is_ok());
         }
         done
-    }
-
-    /// The present time, if the calling commit is sampled.
-    #[inline]
-    fn start_if_sampled(&self) -> Option<Duration> {
-        sampling::is_commit_due().then(|| self.env.clock.now())
-    }
-
-    /// Notes how long a sampled commit took that began at `start`; one that was refused is none.
-    #[cold]
-    fn note_commit_time(&self, start: Duration, is_committed: bool) {
-        let took = self.env.clock.now().saturating_sub(start);
-        if is_committed {
-            self.histograms.commit_nanos.observe(took.as_nanos() as u64);
-        }
     }
 
     /// The steps of the head. Part of its two callers, so that the first attempt of a write takes no call.
