@@ -88,7 +88,7 @@ pub fn is_file(path: &Path) -> bool {
     path.is_file()
 }
 
-/// Returns true if standard output is a regular file: then nobody watches the rows come.
+/// Returns true if standard output is a regular file: then no reader watches the rows come.
 #[must_use]
 pub fn is_output_file() -> bool {
     let copy = io::stdout().as_fd().try_clone_to_owned();

@@ -148,7 +148,7 @@ impl Meter {
     }
 
     /// Begins to show work whose rows go to standard output, if that is a file: on a terminal or in a pipe
-    /// somebody sees them come.
+    /// a reader sees them come.
     #[must_use]
     pub fn of_output_file(what: &'static str) -> Option<Meter> {
         files::is_output_file().then(|| Meter::new(what, Unit::Rows))

@@ -59,6 +59,21 @@ pub fn inspect_extent_file(path: impl AsRef<Path>, verify: bool) -> Result<Exten
 }
 
 /// How far the reading of a file is.
+///
+/// ```
+/// # let dir = tempfile::tempdir().expect("temporary directory");
+/// # let path = dir.path().join("rows.extents");
+/// # let mut file = terrane::ExtentFileWriter::create(&path, &terrane::Options::default())?;
+/// # file.put("a", "1")?;
+/// # file.finish()?;
+/// let mut last = terrane::ExtentFileProgress::default();
+/// terrane::inspect_extent_file_until(&path, true, &mut |progress| {
+///     last = *progress;
+///     std::ops::ControlFlow::Continue(())
+/// })?;
+/// assert!(last.bytes > 0 && last.bytes_done == last.bytes);
+/// # Ok::<(), terrane::Error>(())
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ExtentFileProgress {
@@ -105,7 +120,7 @@ pub fn inspect_extent_file_until(
         }
         progress.bytes_done = progress.bytes_done.saturating_add(u64::from(meta.bytes));
         progress.entries_done = progress.entries_done.saturating_add(meta.entries);
-        debug_assert!(progress.bytes_done <= progress.bytes, "no more is read than there is");
+        debug_assert!(progress.bytes_done <= progress.bytes, "at most all bytes are read");
         if tell(&progress).is_break() {
             return Err(Error::new(Kind::Cancelled, "its caller ended the reading of the file"));
         }

@@ -58,8 +58,8 @@ pub(super) fn checkpoint(
     close(engine, db)
 }
 
-/// Opens a database to link its files: for writing, so that nobody else changes them, or for reading where
-/// another process writes, where the order of keys is unknown, or where this process may not write.
+/// Opens a database to link its files: for writing, so that no other process changes them, or for reading
+/// where another process writes, where the order of keys is unknown, or where this process may not write.
 fn open_to_link(engine: &Engine, database: &Path) -> Result<Db, Failure> {
     // A reader of a deployment takes nothing over.
     if files::is_read_only(database) || deployment::is_deployment(database) {
@@ -158,8 +158,8 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
     close(engine, db)
 }
 
-/// Makes a backup of the database as it is at one commit. A writer beside may merge what is being copied:
-/// then a newer state is taken.
+/// Makes a backup of the database as it is at one commit. A writer beside may merge extents that are being
+/// copied: then a newer state is taken.
 fn create_of(
     engine: &Engine,
     command: &backup::Create,

@@ -22,7 +22,7 @@ pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(),
     let mut changes = begin(command)?;
     let mut left = command.limit.unwrap_or(u64::MAX);
     let stop = stop_on_signals()?;
-    // What is followed has no end, and so no progress.
+    // Following has no end, and so no progress.
     let mut meter = Meter::of_output_file("changes").filter(|_| !command.follow);
     let mut rows = 0;
     while left > 0 {

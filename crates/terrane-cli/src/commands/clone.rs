@@ -64,7 +64,7 @@ fn replace(
         return Ok(false);
     }
     drop(asked);
-    let left = "no clone was made; the next --replace-unfinished removes what is left of the unfinished one";
+    let left = "no clone was made; the next --replace-unfinished removes the rest of the unfinished one";
     let removing = exit_on_signal(left.to_owned())?;
     let removed = place.remove_unfinished_clone()?;
     drop(removing);
@@ -98,10 +98,10 @@ fn make(
     let work = || original.clone_to_until(place, engine.moment(), options, functions::writing(), &mut note);
     match ticking("clone", amount, work)? {
         Err(error) if error.kind() == Kind::Cancelled && is_stopped() => {
-            let told = error.to_string();
+            let text = error.to_string();
             // What could not be removed is named with the remedy.
-            Err(stopped(match told.contains("--replace-unfinished") {
-                true => told,
+            Err(stopped(match text.contains("--replace-unfinished") {
+                true => text,
                 false => format!("no clone was made, and nothing is left at {}", path(target)),
             }))
         }

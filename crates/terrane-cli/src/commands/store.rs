@@ -130,7 +130,7 @@ fn open_view(path: &Path, options: &Options) -> Result<(Db, Option<Follower>), F
     let follower = match Db::open_follower_with(path, options, functions::reading()) {
         Ok(follower) => follower,
         Err(error) => {
-            // Where nobody writes, an opening with the lock says for good what is wrong.
+            // Where no process writes, an opening with the lock says for good why.
             let opened = match Db::open_with_functions(path, options, functions::reading()) {
                 Err(busy) if busy.kind() == Kind::Busy => Err(error),
                 opened => opened,

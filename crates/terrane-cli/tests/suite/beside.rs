@@ -40,7 +40,7 @@ fn reading_commands_open_beside_a_writer() {
     assert_eq!(shell.ok("scan second"), "a\t1\nb\t2\n");
 }
 
-/// A reader of a database that nobody writes keeps no writer out, and shows the state at which it began.
+/// A reader of a database that no process writes keeps no writer out, and shows the state at which it began.
 #[test]
 fn a_writer_opens_while_a_command_reads() {
     let shell = Shell::new();
@@ -53,7 +53,7 @@ fn a_writer_opens_while_a_command_reads() {
         let mut reader = shell.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(reader.stdout.take().unwrap());
         assert!(!said.fill_buf().unwrap().is_empty(), "{line}: no first row");
-        // Nobody reads the pipe: the command cannot come to its end.
+        // No process reads the pipe: the command cannot come to its end.
         let writer = Db::open(shell.path("db")).unwrap_or_else(|error| panic!("{line}: {error}"));
         let (first, last) = (format!("{line} first"), format!("{line} last"));
         for key in ["k000000", "k001999", &first, &last] {
@@ -86,7 +86,7 @@ fn a_reader_shows_what_only_the_journal_of_a_killed_writer_has() {
     for (line, expected) in [("scan db", "a\t1\nb\t2\n"), ("count db", "2\n"), ("get db b", "2")] {
         let read = shell.run(line);
         assert_eq!(String::from_utf8(read.stdout).unwrap(), expected, "{line}");
-        assert!(read.status.success() && read.stderr.is_empty(), "{line}: nobody writes");
+        assert!(read.status.success() && read.stderr.is_empty(), "{line}: no process writes");
     }
     let check = shell.ok("check db");
     assert!(check.contains(" 2 journaled records: 0 findings"), "{check}");

@@ -42,20 +42,7 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
     assert!(made.contains(&format!("\"commit\":{at}")), "{made}");
     assert_eq!(shell.ok("get then.toml ada"), "Lovelace");
     assert_eq!(shell.ok("count then.toml"), "301\n");
-    shell.fails("clone app.toml then.toml", 2, &["empty prefix"]);
-    let replace = "clone app.toml then.toml --replace-unfinished --yes";
-    shell.fails(replace, 2, &["has a database, which is not removed"]);
-    shell.fails("clone app.toml app.toml", 2, &["the original itself"]);
-    shell.fails("clone app.toml local.terrane", 2, &["takes deployment files", "checkpoint"]);
-    for (line, why) in [
-        ("clone app.toml copy.toml --pins", "cannot be used with"),
-        ("clone app.toml", "required arguments were not provided"),
-        ("clone app.toml --pins --force", "cannot be used with"),
-    ] {
-        let output = shell.run(line);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && said.contains(why), "{line}: {said}");
-    }
+    refuses_other_places(&shell);
     // Pins are listed, and stay while their clone needs the objects.
     let pins = shell.ok("clone app.toml --pins");
     assert!(
@@ -83,7 +70,8 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
     assert_eq!(shell.ok("count copy.toml"), "300\n");
 }
 
-/// What an unfinished clone has left is removed with consent; where there is nothing, none is asked for.
+/// The objects that an unfinished clone has left are removed with consent; the command asks only where there
+/// are some.
 #[test]
 fn the_rest_of_an_unfinished_clone_is_removed_with_consent() {
     let shell = deployed();
@@ -121,6 +109,24 @@ fn the_rest_of_an_unfinished_clone_is_removed_with_consent() {
     let (code, said) = copy("--replace-unfinished --yes");
     assert!(code == Some(0) && said.contains("removed "), "{said}");
     assert_eq!(shell.ok("get copy.toml ada"), "Lovelace");
+}
+
+/// A clone is made neither where something is nor of a directory.
+fn refuses_other_places(shell: &Shell) {
+    shell.fails("clone app.toml then.toml", 2, &["empty prefix"]);
+    let replace = "clone app.toml then.toml --replace-unfinished --yes";
+    shell.fails(replace, 2, &["has a database, which is not removed"]);
+    shell.fails("clone app.toml app.toml", 2, &["the original itself"]);
+    shell.fails("clone app.toml local.terrane", 2, &["takes deployment files", "checkpoint"]);
+    for (line, why) in [
+        ("clone app.toml copy.toml --pins", "cannot be used with"),
+        ("clone app.toml", "required arguments were not provided"),
+        ("clone app.toml --pins --force", "cannot be used with"),
+    ] {
+        let output = shell.run(line);
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(output.status.code() == Some(2) && said.contains(why), "{line}: {said}");
+    }
 }
 
 /// The pins of `stats --json` and `--prometheus` are those of `clone --pins`.

@@ -6,13 +6,13 @@ use terrane_remote::At;
 use crate::common::{Shell, people, without_wait};
 
 /// A deployment `app.toml` with a bucket in a directory beside it.
-pub fn deployed() -> Shell {
+pub(crate) fn deployed() -> Shell {
     let shell = Shell::new();
     deployment(&shell, "app.toml", "journal", "app");
     shell
 }
 
-pub fn deployment(shell: &Shell, file: &str, journal: &str, prefix: &str) {
+pub(crate) fn deployment(shell: &Shell, file: &str, journal: &str, prefix: &str) {
     let bucket = shell.path("bucket").display().to_string();
     let text = format!(
         "[journal]\ndirectory = \"{journal}\"\n[storage]\nurl = \"file://{bucket}\"\nprefix = \"{prefix}\"\nprobe = false\n\

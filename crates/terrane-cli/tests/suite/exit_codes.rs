@@ -21,7 +21,7 @@ fn each_ends_with(shell: &Shell, lines: &[&str], code: i32, part: &str) {
 
 /// A missing file or database has one code, whatever command misses it.
 #[test]
-fn what_is_missing_has_one_code() {
+fn a_missing_file_has_one_code() {
     let shell = Shell::new();
     shell.ok("put db k v");
     for line in [
@@ -77,7 +77,12 @@ fn damage_has_one_code() {
     let shell = Shell::new();
     let damaged = shell.damaged_extents();
     shell.file("rows.extents", damaged);
-    each_ends_with(&shell, &["inspect rows.extents", "ingest new rows.extents", "ingest db rows.extents"], 3, "");
+    each_ends_with(
+        &shell,
+        &["inspect rows.extents", "ingest new rows.extents", "ingest db rows.extents"],
+        3,
+        "",
+    );
     shell.ok("compact db");
     for entry in std::fs::read_dir(shell.path("db/data")).unwrap() {
         damage(&entry.unwrap().path());
@@ -117,7 +122,7 @@ fn a_writer_elsewhere_has_one_code() {
         "put db k v",
         "merge db k 1",
         "delete db k",
-        "delete-range db --all --yes",
+        "delete-range db a b --yes",
         "drop-extents db --yes",
         "tables db --create users",
         "import db p.jsonl --key id --restart",
@@ -146,6 +151,7 @@ fn no_space_has_one_code() {
         return;
     }
     let shell = filled();
+    shell.ok("import logged p.jsonl --key id -o history_bytes=16MiB");
     let lines = [
         "get db p000001",
         "scan db",
@@ -155,7 +161,7 @@ fn no_space_has_one_code() {
         "shape db",
         "stats db",
         "check db",
-        "changes db",
+        "changes logged",
         "options",
     ];
     for line in lines {
@@ -168,7 +174,7 @@ fn no_space_has_one_code() {
 }
 
 #[test]
-fn what_cannot_be_accepted_has_one_code() {
+fn a_line_that_cannot_be_accepted_has_one_code() {
     let shell = filled();
     shell.file("text", "no file of a database");
     let lines = [

@@ -6,7 +6,7 @@ use std::fs::File;
 use crate::common::{Shell, people};
 use crate::deployment::{deployed, deployment};
 
-/// What a run makes, and the next one makes again.
+/// Removes the files that a run makes, since the next one makes them again.
 fn remove_made(shell: &Shell) {
     for made in ["rows.jsonl", "rows.extents"] {
         let _ = std::fs::remove_file(shell.path(made));
@@ -79,7 +79,7 @@ fn every_command_with_long_work_shows_how_far_it_is() {
     assert!(error.lines().next().is_some_and(|line| line.starts_with("terrane: verify ")), "{error}");
 }
 
-/// Rows that go into a pipe are seen by whoever reads them: nothing disturbs that on a terminal.
+/// Rows that go into a pipe are seen by the reader of the pipe: nothing disturbs it on a terminal.
 #[test]
 fn rows_in_a_pipe_are_their_own_progress() {
     let shell = Shell::new();

@@ -7,7 +7,7 @@
 //!    that only the journal has become extents of the clone (`clone_replay.rs`) 7. create the snapshot: the
 //!    clone is there.
 //!
-//! An error before step 7 takes the pins back, and a caller who ends the work has all of it removed
+//! An error before step 7 takes the pins back, and a caller that ends the work has all of it removed
 //! (`clone_progress.rs`). After a crash `terrane clone --replace-unfinished` takes the pins back, with
 //! all else that is there (`clone_target.rs`), and `--release` if that prefix is not used again, or the crash
 //! came between a pin and its reference.

@@ -30,7 +30,7 @@ pub struct CloneProgress {
 /// The caller's look at the progress: it breaks to end the work.
 pub type TellClone<'t> = dyn FnMut(&CloneProgress) -> ControlFlow<()> + 't;
 
-/// The progress of one clone, and who is told.
+/// The progress of one clone, and the caller that looks at it.
 pub(super) struct Watch<'t> {
     progress: CloneProgress,
     tell: &'t mut TellClone<'t>,
@@ -59,7 +59,7 @@ impl<'t> Watch<'t> {
     /// `Cancelled` if the caller ends the work.
     pub(super) fn add(&mut self, bytes: u64) -> Result<()> {
         self.progress.bytes_done = self.progress.bytes_done.saturating_add(bytes);
-        debug_assert!(self.progress.bytes_done <= self.progress.bytes, "no more is done than there is to do");
+        debug_assert!(self.progress.bytes_done <= self.progress.bytes, "at most all there is to do is done");
         match (self.tell)(&self.progress) {
             ControlFlow::Continue(()) => Ok(()),
             ControlFlow::Break(()) => Err(Error::new(Kind::Cancelled, "its caller ended the clone")),

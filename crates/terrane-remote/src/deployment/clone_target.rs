@@ -32,7 +32,7 @@ pub struct UnfinishedClone {
     pub objects: u64,
 }
 
-/// What an unfinished clone has left below a prefix.
+/// The rest of an unfinished clone below a prefix.
 struct Left {
     manifests: ManifestFolder,
     rest: Rest,
@@ -78,7 +78,7 @@ impl Deployment {
         Ok(UnfinishedClone { pins, objects: objects.len() as u64 + u64::from(rest == Rest::Begun) })
     }
 
-    /// What [`Deployment::remove_unfinished_clone`] would remove, a pin for each reference. Removes nothing.
+    /// Counts what [`Deployment::remove_unfinished_clone`] would remove, a pin for each reference.
     ///
     /// # Errors
     /// As there, but for those of the buckets with the pins.
@@ -89,13 +89,17 @@ impl Deployment {
         let env = Env::real();
         let left = self.find_unfinished(&self.open_bucket(&env)?, &env)?;
         let is_begun = u64::from(left.rest == Rest::Begun);
+        debug_assert!(
+            left.references.len() <= left.objects.len(),
+            "a reference is one of the objects that go"
+        );
         Ok(UnfinishedClone {
             pins: left.references.len() as u64,
             objects: left.objects.len() as u64 + is_begun,
         })
     }
 
-    /// What an unfinished clone has left, and nothing else is there.
+    /// Finds the rest of an unfinished clone, and that nothing else is there.
     fn find_unfinished(&self, bucket: &Arc<dyn Bucket>, env: &Env) -> Result<Left> {
         let manifests = ManifestFolder::new(bucket.clone(), &self.prefix)?;
         let rest = manifests.rest()?;
