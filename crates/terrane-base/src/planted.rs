@@ -294,6 +294,7 @@ bugs! {
     ShowLaterCommits: "earlier states: one moment", "the database of an earlier commit replays the journal to its end", "terrane-remote suite followers::past_model::every_commit_is_opened";
     TrustListedNumber: "earlier states: nothing of another one", "an object that a replaced writer created late counts for one of an earlier state that was deleted", "terrane-remote suite followers::past::an_object_of_a_replaced_writer";
     OpenCutJournal: "earlier states: one moment", "an earlier state is opened though the front of its journal was deleted", "terrane-remote suite followers::past::a_deleted_moment_is_refused";
+    TrustIdleLook: "follower: nothing is left out", "a view does not notice a writer that comes while it is made", "terrane-engine suite follow::a_writer_that_comes_while";
     FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
 }
 

@@ -28,26 +28,41 @@ impl Countdown {
     }
 }
 
-/// Returns true if the calling operation is sampled.
+impl Countdown {
+    #[inline]
+    fn is_due(&self) -> bool {
+        let now = self.left.get();
+        if now > 1 {
+            self.left.set(now - 1);
+            return false;
+        }
+        self.left.set(next_gap(&self.state));
+        true
+    }
+}
+
+/// Returns true if the calling read is sampled.
 #[inline]
 #[must_use]
 pub fn is_due() -> bool {
-    thread_cells::with(|cells| {
-        let now = cells.countdown.left.get();
-        if now > 1 {
-            cells.countdown.left.set(now - 1);
-            return false;
-        }
-        cells.countdown.left.set(next_gap(&cells.countdown.state));
-        true
-    })
+    thread_cells::with(|cells| cells.countdown.is_due())
+}
+
+/// Returns true if the calling commit is sampled. Commits have a countdown of their own, so that they leave
+/// the samples of reads as they are.
+#[inline]
+#[must_use]
+pub fn is_commit_due() -> bool {
+    thread_cells::with(|cells| cells.commit_countdown.is_due())
 }
 
 /// Begins again on the calling thread: the next operations are sampled as in a new thread.
 pub fn restart() {
     thread_cells::with(|cells| {
-        cells.countdown.left.set(1);
-        cells.countdown.state.set(BEGINNING);
+        for countdown in [&cells.countdown, &cells.commit_countdown] {
+            countdown.left.set(1);
+            countdown.state.set(BEGINNING);
+        }
     });
 }
 
@@ -76,6 +91,9 @@ mod tests {
         let first = draw();
         assert!((950..1050).contains(&first.len()), "{} of 64,000", first.len());
         assert_eq!(draw(), first);
+        let commits = || (0..64_000u32).filter(|_| is_commit_due()).collect::<Vec<_>>();
+        restart();
+        assert_eq!(commits(), first, "reads do not move the samples of commits");
         let in_phase = first.iter().filter(|index| *index % 2 == 0).count();
         assert!((400..600).contains(&in_phase), "every other operation is hit like the others: {in_phase}");
     }

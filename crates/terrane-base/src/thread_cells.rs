@@ -19,6 +19,8 @@ pub(crate) struct ThreadCells {
     pub(crate) reads: ReadCells,
     /// Of [`crate::sampling`].
     pub(crate) countdown: Countdown,
+    /// The same of commits.
+    pub(crate) commit_countdown: Countdown,
     /// Of [`crate::epoch`]: the thread's handle, while it is there.
     pub(crate) epoch: Cell<*const RefCell<LocalHandle>>,
     /// Of [`crate::callback`]: nested callbacks.
@@ -32,6 +34,7 @@ thread_local! {
         ThreadCells {
             reads: ReadCells::new(),
             countdown: Countdown::new(),
+            commit_countdown: Countdown::new(),
             epoch: Cell::new(null()),
             callback_depth: Cell::new(0),
             number: Cell::new(usize::MAX),

@@ -29,7 +29,7 @@ codes! {
     Usage = 2, "an argument, option or input line cannot be accepted";
     Corrupt = 3, "stored bytes are not what was written: restore from a backup";
     Full = 4, "no space left: free some, nothing acknowledged is lost";
-    Busy = 5, "another process has the database open";
+    Busy = 5, "busy, try again later: another process has the database open, or writes are held back";
     Other = 6, "the operating system refused, or an earlier failure made writes unsafe";
     Stopped = 7, "stopped by a signal; acknowledged records are kept, and the same import continues";
 }

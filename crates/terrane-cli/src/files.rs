@@ -4,6 +4,7 @@
 pub use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -85,6 +86,13 @@ pub fn kind(path: &Path) -> io::Result<Option<Occupied>> {
 #[must_use]
 pub fn is_file(path: &Path) -> bool {
     path.is_file()
+}
+
+/// Returns true if standard output is a regular file: then no reader watches the rows come.
+#[must_use]
+pub fn is_output_file() -> bool {
+    let copy = io::stdout().as_fd().try_clone_to_owned();
+    copy.and_then(|copy| File::from(copy).metadata()).is_ok_and(|data| data.is_file())
 }
 
 /// Returns true if there is something at `path` that is neither a file nor a directory, such as a device.

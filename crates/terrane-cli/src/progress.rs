@@ -13,6 +13,7 @@ use terrane_base::env::{Clock, Env};
 use terrane_base::sync::{Condvar, Mutex};
 
 use crate::exit::Failure;
+use crate::files;
 use crate::text::{count, size};
 
 /// Time between two lines where no terminal is.
@@ -144,6 +145,13 @@ impl Meter {
         let sample = Sample { what, unit, before: 0, done: 0, total: None, records: None, elapsed: zero };
         let every = if is_terminal { DRAW_EVERY } else { plain_every(std::env::var(EVERY).ok().as_deref()) };
         Meter { sample, start: clock.now(), clock, is_terminal, every, due: every, is_drawn: false }
+    }
+
+    /// Begins to show work whose rows go to standard output, if that is a file: on a terminal or in a pipe
+    /// a reader sees them come.
+    #[must_use]
+    pub fn of_output_file(what: &'static str) -> Option<Meter> {
+        files::is_output_file().then(|| Meter::new(what, Unit::Rows))
     }
 
     /// Says how much there is to do.

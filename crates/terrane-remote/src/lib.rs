@@ -32,7 +32,8 @@ pub mod tier;
 
 pub use bucket::{Bucket, Create, Listed, Pending};
 pub use deployment::{
-    At, BucketJournal, ClonePin, Cloned, Deployment, Earlier, JournalRead, Reading, UnfinishedClone, open,
+    At, BucketJournal, ClonePin, CloneProgress, Cloned, Deployment, Earlier, JournalRead, Reading, TellClone,
+    UnfinishedClone, open,
 };
 pub use journal::{JournalFolder, ObjectCommitLog, ObjectJournalSettings};
 pub use manifest::ManifestFolder;

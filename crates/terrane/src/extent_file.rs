@@ -9,7 +9,7 @@ use terrane_base::key_order::{Order, encoded};
 use terrane_base::options::Options;
 use terrane_base::{KeyOrders, Moment, Result};
 use terrane_device::{Disk, PosixDisk};
-use terrane_engine::{ExternalFile, ExternalSummary, ExternalWriter, WriterSettings};
+use terrane_engine::{ExternalSummary, ExternalWriter, WriterSettings};
 
 use crate::table::moment_at;
 
@@ -328,69 +328,4 @@ impl fmt::Debug for ExtentFileWriter {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExtentFileWriter").field("bytes", &self.bytes()).finish_non_exhaustive()
     }
-}
-
-/// The description in a file of [`ExtentFileWriter`].
-///
-/// ```
-/// # let dir = tempfile::tempdir().expect("temporary directory");
-/// # let path = dir.path().join("rows.extents");
-/// # let mut file = terrane::ExtentFileWriter::create(&path, &terrane::Options::default())?;
-/// # file.put("a", "1")?;
-/// # file.finish()?;
-/// let info = terrane::inspect_extent_file(&path, false)?;
-/// println!("{} entries, from {:?} to {:?}", info.entries, info.first, info.last);
-/// # Ok::<(), terrane::Error>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct ExtentFileInfo {
-    /// The options it was written for: the key order (`key_order`), and the merge operator if it has one.
-    pub options: Vec<(String, String)>,
-    /// First key, as it is stored: encoded, if the key order is not bytewise.
-    pub first: Vec<u8>,
-    /// Last key, as the first.
-    pub last: Vec<u8>,
-    /// Extents.
-    pub extents: u64,
-    /// Entries.
-    pub entries: u64,
-    /// Deletes among them.
-    pub deletes: u64,
-    /// Range deletes.
-    pub range_deletes: u64,
-}
-
-/// Reads the description of a file; with `verify` also everything in it, and every checksum.
-///
-/// ```
-/// # let dir = tempfile::tempdir().expect("temporary directory");
-/// use terrane::{ExtentFileWriter, Options};
-/// let path = dir.path().join("rows.extents");
-/// let mut file = ExtentFileWriter::create(&path, &Options::default())?;
-/// file.put("a", "1")?;
-/// file.finish()?;
-/// let about = terrane::inspect_extent_file(&path, true)?;
-/// assert_eq!((about.entries, about.first.as_slice()), (1, &b"a"[..]));
-/// # Ok::<(), terrane::Error>(())
-/// ```
-///
-/// # Errors
-/// `Corrupt`, naming file and offset: the first thing that is wrong. `NotFound`, `Io`.
-pub fn inspect_extent_file(path: impl AsRef<Path>, verify: bool) -> Result<ExtentFileInfo> {
-    let file = ExternalFile::open(&PosixDisk::new(), path.as_ref())?;
-    if verify && let Some(error) = file.verify().into_iter().next() {
-        return Err(error);
-    }
-    let (first, last) = file.bounds();
-    let extents = &file.contents().extents;
-    Ok(ExtentFileInfo {
-        options: file.contents().options.clone(),
-        first: first.to_vec(),
-        last: last.to_vec(),
-        extents: file.contents().all().count() as u64,
-        entries: extents.iter().map(|meta| meta.entries).fold(0, u64::saturating_add),
-        deletes: extents.iter().map(|meta| meta.deletes).fold(0, u64::saturating_add),
-        range_deletes: file.contents().range_deletes(),
-    })
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::sync::Mutex;
-use terrane_base::{Functions, Result, SeqNo};
+use terrane_base::{Error, Functions, Result, SeqNo};
 use terrane_device::{Disk, PosixDisk};
 use terrane_engine::{Followed, Moment};
 
@@ -22,8 +22,8 @@ use crate::functions::with_own;
 use source::{Source, Viewing};
 
 /// Follows a database that another process, or this one, has open for writing: provides views of it, each a
-/// read-only [`Db`] of one moment, and newer ones on request. Takes no lock and writes nothing into the
-/// directory.
+/// read-only [`Db`] of one moment, and newer ones on request. Writes nothing into the directory, and keeps no
+/// lock: for an instant it looks whether a process has the lock, which one that opens the database outwaits.
 ///
 /// A view never changes, so reads are consistent without a snapshot: batches are complete in it, over all
 /// tables. It keeps its part of the journal in memory, but not the extents: of extents that the primary has
@@ -61,9 +61,11 @@ pub struct Follower {
 }
 
 /// State of the present view.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Turn {
     stats: FollowerStats,
+    /// The error of the lock, if a process had the database open for writing when the view was made.
+    writer: Option<Error>,
     /// The moment that it shows, if the parts lie elsewhere.
     moment: Option<Moment>,
 }
@@ -126,10 +128,11 @@ impl Db {
 }
 
 impl Db {
-    /// Opens the database in directory `path` for reading, as it is now. Takes no lock: a process that writes
+    /// Opens the database in directory `path` for reading, as it is now. Keeps no lock: a process that writes
     /// the database may have it open, or open it later. It is the first view of a [`Follower`], and has the
-    /// properties that are described there. With [`Options::read_only`] instead, no writer can open the
-    /// database meanwhile, and so every read of it succeeds.
+    /// properties that are described there. Of a database without a writer it has every commit, those included
+    /// that only the journal has. With [`Options::read_only`] instead, no writer can open the database
+    /// meanwhile, and so every read of it succeeds.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().expect("temporary directory");
@@ -234,7 +237,8 @@ impl Follower {
             last_micros: (clock.now() - start).as_micros() as u64,
             caught_up_millis: clock.wall().as_millis() as u64,
         };
-        let (view, turn) = (Db::from_engine(made.engine), Turn { stats, moment: made.moment });
+        let turn = Turn { stats, writer: made.writer, moment: made.moment };
+        let view = Db::from_engine(made.engine);
         let (view, turn) = (Mutex::new((view, stats.seq)), Mutex::new(turn));
         Ok(Follower { viewing, view, turn, looks: AtomicU64::new(0) })
     }
@@ -284,7 +288,7 @@ impl Follower {
         let start = clock.now();
         let before = self.view();
         let made = self.viewing.view(Some((before.engine(), turn.moment.as_ref())))?;
-        let Turn { stats, moment } = turn;
+        let Turn { stats, writer, moment } = turn;
         stats.catch_ups += 1;
         stats.attempts += made.as_ref().map_or(1, |made| u64::from(made.attempts));
         stats.commits_behind = 0;
@@ -292,7 +296,7 @@ impl Follower {
             stats.commits_behind = made.has.0.saturating_sub(stats.seq.0);
             stats.seq = made.has;
             stats.edit = made.engine.edit_number();
-            *moment = made.moment;
+            (*writer, *moment) = (made.writer, made.moment);
             *self.view.lock() = (Db::from_engine(made.engine), made.has);
         }
         stats.last_micros = (clock.now() - start).as_micros() as u64;
@@ -318,6 +322,27 @@ impl Follower {
     /// As [`Db::open_follower`].
     pub fn lag(&self) -> Result<u64> {
         self.measure_lag().map(|lag| lag.commits)
+    }
+
+    /// The words of the directory's lock about the process that had the database open for writing when the
+    /// present view was made; `None` if no process had, or its parts lie elsewhere.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// let primary = terrane::Db::open(&path)?;
+    /// let follower = terrane::Db::open_follower(&path)?;
+    /// assert!(follower.writer().is_some_and(|text| text.contains("is locked by process")));
+    /// primary.close()?;
+    /// follower.catch_up()?;
+    /// assert!(follower.writer().is_none());
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn writer(&self) -> Option<String> {
+        // The remedy of the error is for writers.
+        let text = |error: &Error| error.message().trim_end_matches(": close it there first").to_owned();
+        self.turn.lock().writer.as_ref().map(text)
     }
 
     /// Its counters and position.

@@ -122,6 +122,7 @@ mod changes;
 pub mod cores;
 mod durability;
 mod extent_file;
+mod extent_file_info;
 mod follower;
 mod functions;
 mod ingest;
@@ -151,7 +152,10 @@ pub use db::handle::WeakDb;
 pub use durability::Durability;
 #[expect(deprecated, reason = "the former name")]
 pub use durability::Sync;
-pub use extent_file::{ExtentFileInfo, ExtentFileWriter, inspect_extent_file};
+pub use extent_file::ExtentFileWriter;
+pub use extent_file_info::{
+    ExtentFileInfo, ExtentFileProgress, inspect_extent_file, inspect_extent_file_until,
+};
 pub use follower::{Follower, FollowerStats};
 pub use iter::{Iter, Row};
 pub use key_bounds::KeyBounds;

@@ -261,7 +261,8 @@ impl Table {
     /// db.put("k", "v")?;
     /// cities.flush()?;
     /// let shape = db.shape();
-    /// let in_memory = |name: &str| shape.tables.iter().find(|table| table.name == name).map(|table| table.memtable_entries);
+    /// let table = |name: &str| shape.tables.iter().find(|table| table.name == name);
+    /// let in_memory = |name: &str| table(name).map(|table| table.memtable_entries);
     /// assert_eq!((in_memory("cities"), in_memory("default")), (Some(0), Some(1)));
     /// # Ok(())
     /// # }

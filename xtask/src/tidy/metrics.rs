@@ -13,7 +13,7 @@ const HEAD: &str = "\
 Written by `cargo xtask tidy --write` from the tables in the code; `cargo xtask tidy` refuses a page that says otherwise.
 `Db::statistics` has all of a database and of its tables by name, `terrane stats` prints them, `Db::stats` has numbers of the
 database as fields. In the text for Prometheus (`Statistics::to_prometheus`, `terrane stats --prometheus`) names begin with
-`terrane_`, those of counters end with `_total`, and `_micros` becomes `_seconds`; what is of a table has the label `table`.
+`terrane_`, those of counters end with `_total`, and `_micros` and `_nanos` become `_seconds`; metrics of a table have the label `table`.
 A counter begins at 0 when the database is opened. For a deployment `terrane stats --prometheus` adds the pins of its clones, which are
 not the engine's: `terrane_clone_pins`, and for each pin `terrane_clone_pin_objects`, `_bytes` and `_created_seconds`.
 ";

@@ -7,11 +7,14 @@ use clap::Args;
 use super::{Consent, Range, TableArgs};
 
 pub(super) const INGEST_HELP: &str = "\
-Example:
+Examples:
   terrane ingest data.terrane --table people people-1.extents people-2.extents
+  terrane ingest data.terrane people.extents --remove --dry-run
 
 The files are those of ExtentFileWriter. They come in as one commit, newer than all before. On one file system they become
 data files of the database by another name, so nothing is copied; no program may write to them any more.
+--remove takes the names that you give away, as mv does, and does not ask: only once the rows are in the database, durably.
+An ingest that fails or is stopped before that removes none. --dry-run reads the files, and says what would come in and go.
 ";
 
 /// `ingest`.
@@ -26,9 +29,12 @@ pub struct Ingest {
     /// Copy the extents instead of linking the files
     #[arg(long)]
     pub copy: bool,
-    /// Remove the files once they are in
+    /// Remove the files once they are in, as `mv` does: without asking
     #[arg(long)]
     pub remove: bool,
+    /// Only read the files and say what would come in, and what would be removed
+    #[arg(long)]
+    pub dry_run: bool,
     /// Do not read the files first to check every checksum
     #[arg(long)]
     pub no_verify: bool,

@@ -33,7 +33,7 @@ pub(super) fn checkpoint(
     let is_stopped = || stop.load(Ordering::Acquire);
     let mut retries = 0;
     let (db, made) = loop {
-        let db = open_to_copy(engine, &command.database)?;
+        let db = open_to_link(engine, &command.database)?;
         let (source, to, written) = (db.clone(), command.target.clone(), command.target.clone());
         let amount = move || (files::tree_bytes(&written), None);
         match ticking("checkpoint", amount, || source.checkpoint_until(&to, is_stopped))? {
@@ -58,9 +58,9 @@ pub(super) fn checkpoint(
     close(engine, db)
 }
 
-/// Opens a database to copy it: for writing, or for reading where another process writes, where the order
-/// of keys is unknown, or where this process may not write.
-fn open_to_copy(engine: &Engine, database: &Path) -> Result<Db, Failure> {
+/// Opens a database to link its files: for writing, so that no other process changes them, or for reading
+/// where another process writes, where the order of keys is unknown, or where this process may not write.
+fn open_to_link(engine: &Engine, database: &Path) -> Result<Db, Failure> {
     // A reader of a deployment takes nothing over.
     if files::is_read_only(database) || deployment::is_deployment(database) {
         return open(engine, database, Access::Read);
@@ -158,8 +158,8 @@ fn create(engine: &Engine, command: &backup::Create, out: &mut dyn Write) -> Res
     close(engine, db)
 }
 
-/// Makes a backup; of a database that another process writes, as it is at one commit. The writer may merge
-/// extents that are being copied: then a newer state is taken.
+/// Makes a backup of the database as it is at one commit. A writer beside may merge extents that are being
+/// copied: then a newer state is taken.
 fn create_of(
     engine: &Engine,
     command: &backup::Create,
@@ -167,10 +167,9 @@ fn create_of(
 ) -> Result<(Db, BackupInfo), Failure> {
     let mut retries = 0;
     loop {
-        let opened = match command.flush {
-            true => open(engine, &command.database, Access::Write),
-            false => open_to_copy(engine, &command.database),
-        };
+        // Without a flush nothing is written, and no writer is kept out.
+        let access = if command.flush { Access::Write } else { Access::Read };
+        let opened = open(engine, &command.database, access);
         let db = match opened {
             Err(mut busy) if busy.code == Code::Busy && command.flush => {
                 busy.message += ", or leave --flush out: a backup beside the writer flushes nothing";

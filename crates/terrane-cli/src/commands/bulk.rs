@@ -1,10 +1,12 @@
 //! `ingest`, `drop-extents` and `inspect`.
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::atomic::Ordering;
 
 use serde_json::json;
-use terrane::{ExtentInfo, IngestOptions, inspect_extent_file};
+use terrane::{ExtentFileInfo, ExtentInfo, IngestOptions, Kind, inspect_extent_file_until};
 use terrane_format::external;
 
 use super::consent;
@@ -12,8 +14,8 @@ use super::store::{Access, DEFAULT, bounds, check_range, close, end, is_new, ope
 use crate::arguments::{Engine, bulk};
 use crate::exit::{Code, Failure};
 use crate::files;
-use crate::progress::ticking;
-use crate::signals::exit_on_signal;
+use crate::progress::{Meter, Unit, ticking};
+use crate::signals::{exit_on_signal, stop_on_signals, stopped};
 use crate::text::{count, path, size};
 
 /// The result of an ingest that a signal stopped: it cannot be divided.
@@ -22,6 +24,9 @@ const LEFT_BY_INGEST: &str = "the files are in as a whole or not at all, as `tab
 pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {
     for file in &command.files {
         require_external(file)?;
+    }
+    if command.dry_run {
+        return tell_of_ingest(command, out);
     }
     let is_new = is_new(engine, &command.place.database)?;
     if is_new {
@@ -58,6 +63,29 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     close(engine, db)
 }
 
+/// Says what an ingest would do, from the files alone: what a table refuses is not looked at.
+fn tell_of_ingest(command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {
+    let (mut entries, mut range_deletes, mut extents) = (0, 0, 0);
+    for file in &command.files {
+        let info = read_file(file, !command.no_verify, "nothing was taken in")?;
+        entries += info.entries;
+        range_deletes += info.range_deletes;
+        extents += info.extents;
+    }
+    let files = command.files.iter().map(|file| path(file)).collect::<Vec<_>>().join(", ");
+    writeln!(
+        out,
+        "would take {} entries and {} range deletes in {} extents into table {:?} of {}{}",
+        count(entries),
+        count(range_deletes),
+        count(extents),
+        command.place.table,
+        path(&command.place.database),
+        if command.remove { format!(", and then remove {files}") } else { String::new() },
+    )?;
+    Ok(())
+}
+
 /// Checks what a new database cannot take before it is made: nothing is left of it then.
 fn check_for_new(command: &bulk::Ingest) -> Result<(), Failure> {
     let table = &command.place.table;
@@ -66,12 +94,27 @@ fn check_for_new(command: &bulk::Ingest) -> Result<(), Failure> {
         let why = format!("{place} is not there, and a new database has no table {table:?}: make it first");
         return Err(Failure::new(Code::NotFound, why));
     }
-    let reading = exit_on_signal("no database was made".to_owned())?;
-    for file in &command.files {
-        inspect_extent_file(file, !command.no_verify)?;
+    command
+        .files
+        .iter()
+        .try_for_each(|file| read_file(file, !command.no_verify, "no database was made").map(drop))
+}
+
+/// Reads the description of an external file, and shows how far it is; `left` says what a signal leaves.
+fn read_file(file: &Path, verify: bool, left: &str) -> Result<ExtentFileInfo, Failure> {
+    let stop = stop_on_signals()?;
+    let mut meter = Meter::new("verify", Unit::Bytes);
+    let read = inspect_extent_file_until(file, verify, &mut |progress| {
+        meter.set_total(Some(progress.bytes));
+        meter.show(progress.bytes_done, Some(progress.entries_done));
+        // Acquire: pairs with the store of the thread that waits for signals.
+        if stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    drop(meter);
+    match read {
+        Err(error) if error.kind() == Kind::Cancelled => Err(stopped(left)),
+        read => Ok(read?),
     }
-    drop(reading);
-    Ok(())
 }
 
 /// Refuses a file that does not end as external files do: damage is something else.
@@ -124,9 +167,7 @@ pub(super) fn drop_extents(
 
 pub(super) fn inspect(command: &bulk::Inspect, out: &mut dyn Write) -> Result<(), Failure> {
     require_external(&command.file)?;
-    let reading = exit_on_signal("the file was not read to its end".to_owned())?;
-    let info = inspect_extent_file(&command.file, true)?;
-    drop(reading);
+    let info = read_file(&command.file, true, "the file was not read to its end")?;
     if command.json {
         let options: serde_json::Map<_, _> =
             info.options.iter().map(|(name, value)| (name.to_string(), value.to_string().into())).collect();

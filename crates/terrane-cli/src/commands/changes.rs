@@ -9,6 +9,7 @@ use terrane::{Change, ChangeBatch, ChangeKind, Changes, SeqNo};
 use super::deployment;
 use crate::arguments::changes;
 use crate::exit::Failure;
+use crate::progress::Meter;
 use crate::signals::{stop_on_signals, stopped};
 use crate::text::{self, Format};
 
@@ -21,6 +22,9 @@ pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(),
     let mut changes = begin(command)?;
     let mut left = command.limit.unwrap_or(u64::MAX);
     let stop = stop_on_signals()?;
+    // Following has no end, and so no progress.
+    let mut meter = Meter::of_output_file("changes").filter(|_| !command.follow);
+    let mut rows = 0;
     while left > 0 {
         // Acquire: pairs with the store of the thread that waits for signals.
         if stop.load(Ordering::Acquire) {
@@ -30,7 +34,10 @@ pub(super) fn run(command: &changes::Changes, out: &mut dyn Write) -> Result<(),
         let wait = if command.follow { TURN } else { Duration::ZERO };
         match changes.next_within(wait)? {
             Some(batch) => {
-                print(command.format, &batch, out)?;
+                rows += print(command.format, &batch, out)?;
+                if let Some(meter) = &mut meter {
+                    meter.show(rows, None);
+                }
                 left -= 1;
             }
             None if command.follow => out.flush()?,
@@ -58,9 +65,12 @@ fn begin(command: &changes::Changes) -> Result<Changes, Failure> {
     }
 }
 
-fn print(format: Format, batch: &ChangeBatch, out: &mut dyn Write) -> Result<(), Failure> {
+/// Prints a batch; returns how many rows that are.
+fn print(format: Format, batch: &ChangeBatch, out: &mut dyn Write) -> Result<u64, Failure> {
     let mut lines = Vec::new();
+    let mut rows = 0;
     for change in batch.changes() {
+        rows += 1;
         let (key, value) = key_and_value(&change);
         let table = match (change.table, change.kind) {
             (Some(name), _) => name.to_owned(),
@@ -89,7 +99,8 @@ fn print(format: Format, batch: &ChangeBatch, out: &mut dyn Write) -> Result<(),
             writeln!(lines, "\t{at}")?;
         }
     }
-    Ok(out.write_all(&lines)?)
+    out.write_all(&lines)?;
+    Ok(rows)
 }
 
 fn key_and_value<'b>(change: &Change<'b>) -> (&'b [u8], &'b [u8]) {

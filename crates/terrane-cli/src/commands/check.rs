@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
-use terrane::{CheckReport, Db, Finding};
+use terrane::{CheckReport, Db, Finding, Follower};
 
 use super::functions::{known_operator, operands};
 use super::store::open_to_check;
@@ -17,22 +17,16 @@ use crate::text::{count, path, size};
 
 /// Keys of a table that a check names.
 const UNFOLDED_SHOWN_MAX: usize = 10;
+/// How often a check begins again because a writer beside changed what was being read.
+const RETRIES_MAX: u32 = 20;
 
 pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Result<(), Failure> {
     let stop = stop_on_signals()?;
-    let db = open_to_check(engine, &command.database)?;
-    let mut meter = Meter::new("check", Unit::Bytes);
-    let report = db.check_until(&mut |done, all| {
-        meter.set_total(Some(all));
-        meter.show(done, None);
-        // Acquire: pairs with the store of the thread that waits for signals.
-        if stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    drop(meter);
-    let report = report?;
+    let (mut db, follower) = open_to_check(engine, &command.database)?;
+    let report = check(&mut db, follower.as_ref(), &stop)?;
     // Findings come first: rows that cannot be read are among them.
     let is_sound = !report.is_cancelled && report.findings.is_empty();
-    let unfolded = if is_sound { unfolded(&db, &stop)? } else { Vec::new() };
+    let unfolded = if is_sound { unfolded_of(&mut db, follower.as_ref(), &stop)? } else { Vec::new() };
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
     if command.json {
@@ -61,6 +55,60 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
                 path(&command.database)
             );
             Err(Failure::new(Code::Corrupt, message))
+        }
+    }
+}
+
+/// Checks the database. What a writer beside gives up meanwhile looks like damage: a finding counts once
+/// nothing has changed since the view was made, or a newer view has it as well.
+fn check(db: &mut Db, follower: Option<&Follower>, stop: &AtomicBool) -> Result<CheckReport, Failure> {
+    let (mut before, mut retries): (Option<Vec<String>>, u32) = (None, 0);
+    loop {
+        let mut report = check_once(db, stop)?;
+        let Some(follower) = follower.filter(|_| !report.is_cancelled && !report.findings.is_empty()) else {
+            return Ok(report);
+        };
+        let text = |finding: &Finding| format!("{:?} {}", finding.table, finding.error);
+        let found: Vec<String> = report.findings.iter().map(text).collect();
+        if let Some(before) = before.filter(|before| found.iter().any(|text| before.contains(text))) {
+            report.findings.retain(|finding| before.contains(&text(finding)));
+            return Ok(report);
+        }
+        let edit = follower.stats().edit;
+        follower.catch_up()?;
+        if follower.stats().edit == edit || retries == RETRIES_MAX {
+            return Ok(report);
+        }
+        *db = follower.view();
+        (before, retries) = (Some(found), retries + 1);
+    }
+}
+
+fn check_once(db: &Db, stop: &AtomicBool) -> Result<CheckReport, Failure> {
+    let mut meter = Meter::new("check", Unit::Bytes);
+    Ok(db.check_until(&mut |done, all| {
+        meter.set_total(Some(all));
+        meter.show(done, None);
+        // Acquire: pairs with the store of the thread that waits for signals.
+        if stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?)
+}
+
+/// [`unfolded`] of a newer view where a writer beside gave up extents meanwhile.
+fn unfolded_of(
+    db: &mut Db,
+    follower: Option<&Follower>,
+    stop: &AtomicBool,
+) -> Result<Vec<Unfolded>, Failure> {
+    let mut retries = 0;
+    loop {
+        match (unfolded(db, stop), follower) {
+            (Err(gone), Some(follower)) if gone.code == Code::NotFound && retries < RETRIES_MAX => {
+                retries += 1;
+                follower.catch_up()?;
+                *db = follower.view();
+            }
+            (found, _) => return found,
         }
     }
 }
@@ -173,3 +221,7 @@ fn show(db: &Db, report: &CheckReport, replayed: u64, out: &mut dyn Write) -> Re
     )?;
     Ok(())
 }
+
+#[cfg(test)]
+#[path = "check_tests.rs"]
+mod tests;

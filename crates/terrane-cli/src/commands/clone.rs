@@ -1,17 +1,24 @@
 //! `clone`: a second database that reads the objects of the first one.
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use serde_json::{Value, json};
-use terrane_remote::{ClonePin, Cloned, Deployment, UnfinishedClone};
+use terrane::{Kind, Options};
+use terrane_base::sync::Mutex;
+use terrane_remote::{ClonePin, CloneProgress, Cloned, Deployment, UnfinishedClone};
 
 use super::deployment::{self, Target};
-use super::functions;
 use super::store::Access;
+use super::{consent, functions};
 use crate::arguments::Engine;
 use crate::arguments::clone::MakeClone;
 use crate::exit::{Code, Failure};
+use crate::progress::ticking;
+use crate::signals::{exit_on_signal, stop_on_signals, stopped};
 use crate::text::{count, path, size, utc};
 
 pub(super) fn run(engine: &Engine, command: &MakeClone, out: &mut dyn Write) -> Result<(), Failure> {
@@ -28,16 +35,78 @@ pub(super) fn run(engine: &Engine, command: &MakeClone, out: &mut dyn Write) -> 
     };
     let place = deployment_of(target)?;
     let (place, options) = deployment::with_options(engine, &place, Access::Write)?;
-    if command.replace_unfinished {
-        let removed = place.remove_unfinished_clone()?;
-        if removed != UnfinishedClone::default() {
-            let (shown, UnfinishedClone { objects, pins }) = (path(target), removed);
-            eprintln!("terrane: {shown}: removed {objects} objects and {pins} pins of an unfinished clone");
+    if !command.replace_unfinished {
+        if command.consent.dry_run {
+            return Ok(writeln!(out, "would make the clone {}, and remove nothing", path(target))?);
         }
+    } else if !replace(&place, command, target, out)? {
+        return Ok(());
     }
-    let cloned = original.clone_to_with(&place, engine.moment(), &options, functions::writing())?;
+    let cloned = make((&original, &place), engine, &options, target)?;
     deployment::say(&command.original, cloned.journal);
     report(&cloned, command, target, out)
+}
+
+/// Removes what an unfinished clone has left, with consent; returns true if the clone is to be made.
+fn replace(
+    place: &Deployment,
+    command: &MakeClone,
+    target: &Path,
+    out: &mut dyn Write,
+) -> Result<bool, Failure> {
+    let shown = path(target);
+    let asked = exit_on_signal("nothing was removed, and no clone was made".to_owned())?;
+    let UnfinishedClone { objects, pins } = place.find_unfinished_clone()?;
+    let remove = format!("remove {objects} objects and {pins} pins of an unfinished clone at {shown}");
+    // Nothing to remove needs no consent.
+    let is_nothing = (objects, pins) == (0, 0) && !command.consent.dry_run;
+    if !is_nothing && !consent::is_given(&command.consent, &remove, out)? {
+        return Ok(false);
+    }
+    drop(asked);
+    let left = "no clone was made; the next --replace-unfinished removes the rest of the unfinished one";
+    let removing = exit_on_signal(left.to_owned())?;
+    let removed = place.remove_unfinished_clone()?;
+    drop(removing);
+    if removed != UnfinishedClone::default() {
+        let UnfinishedClone { objects, pins } = removed;
+        eprintln!("terrane: {shown}: removed {objects} objects and {pins} pins of an unfinished clone");
+    }
+    Ok(true)
+}
+
+/// Makes the clone, shows how far it is, and ends it at a signal.
+fn make(
+    (original, place): (&Deployment, &Deployment),
+    engine: &Engine,
+    options: &Options,
+    target: &Path,
+) -> Result<Cloned, Failure> {
+    let stop = stop_on_signals()?;
+    // Acquire: pairs with the store of the thread that waits for signals.
+    let is_stopped = || stop.load(Ordering::Acquire);
+    let progress: Arc<Mutex<CloneProgress>> = Arc::default();
+    let seen = progress.clone();
+    let amount = move || {
+        let CloneProgress { bytes, bytes_done, .. } = *seen.lock();
+        (bytes_done, (bytes > 0).then_some(bytes))
+    };
+    let mut note = |now: &CloneProgress| {
+        *progress.lock() = *now;
+        if is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let work = || original.clone_to_until(place, engine.moment(), options, functions::writing(), &mut note);
+    match ticking("clone", amount, work)? {
+        Err(error) if error.kind() == Kind::Cancelled && is_stopped() => {
+            let text = error.to_string();
+            // What could not be removed is named with the remedy.
+            Err(stopped(match text.contains("--replace-unfinished") {
+                true => text,
+                false => format!("no clone was made, and nothing is left at {}", path(target)),
+            }))
+        }
+        made => Ok(made?),
+    }
 }
 
 fn deployment_of(file: &Path) -> Result<Deployment, Failure> {
@@ -83,6 +152,7 @@ fn report(cloned: &Cloned, command: &MakeClone, target: &Path, out: &mut dyn Wri
 }
 
 fn pins(original: &Deployment, command: &MakeClone, out: &mut dyn Write) -> Result<(), Failure> {
+    let _reading = exit_on_signal("not every pin was listed".to_owned())?;
     for pin in original.clone_pins()? {
         if command.json {
             writeln!(out, "{}", object(&pin))?;
@@ -133,6 +203,23 @@ fn release(
         let why = format!("--release {number}: expected the 32 digits of a pin, as --pins lists them");
         Failure::new(Code::Usage, why)
     })?;
+    // One object is deleted, which no signal divides.
+    let _releasing = exit_on_signal("the pin is released or not, as --pins shows".to_owned())?;
+    if command.force || command.consent.dry_run {
+        let pin = original.clone_pins()?.into_iter().find(|pin| pin.number == parsed);
+        let remove = pin.map(|pin| {
+            let force =
+                if command.force { ", which loses data if it needs them" } else { " if that is lost" };
+            let (objects, bytes) = (count(pin.objects), size(pin.bytes));
+            format!("release pin {number}: {objects} objects, {bytes}, of the clone {}{force}", pin.clone)
+        });
+        // A pin that is not there is refused below, by name.
+        if let Some(remove) = remove
+            && !consent::is_given(&command.consent, &remove, out)?
+        {
+            return Ok(());
+        }
+    }
     let pin = original.release_clone(parsed, command.force)?;
     if command.json {
         return Ok(writeln!(out, "{}", json!({ "released": number, "clone": pin.clone }))?);

@@ -7,6 +7,7 @@ use terrane_remote::Deployment;
 
 use crate::arguments::Doctor;
 use crate::exit::{Code, Failure};
+use crate::signals::exit_on_signal;
 use crate::text;
 
 /// Columns of the names of parts; the longest is that of a check of the probe.
@@ -21,7 +22,11 @@ pub(super) fn run(command: &Doctor, out: &mut dyn Write) -> Result<(), Failure> 
         );
         return Err(Failure::new(Code::Usage, why));
     }
-    let tried = Deployment::read(&command.deployment)?.doctor();
+    let deployment = Deployment::read(&command.deployment)?;
+    let probes = format!("objects below {}/probe may be left, and may be deleted", deployment.prefix);
+    let trying = exit_on_signal(format!("not every part was tried; {probes}"))?;
+    let tried = deployment.doctor();
+    drop(trying);
     let mut failures = Vec::new();
     let mut parts = Vec::new();
     for tried in &tried {

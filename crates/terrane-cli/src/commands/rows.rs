@@ -125,9 +125,11 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// Returns true if a newer view has the rows. An earlier moment has none.
+    /// Returns true if a newer view has the rows. An earlier moment has none, and the view of a shell stays
+    /// until `.refresh`.
     fn goes_on_behind(&self, error: &terrane::Error) -> bool {
-        error.kind() == Kind::Gone && self.retries < RETRIES_MAX && self.engine.moment().is_none()
+        let stays = self.engine.moment().is_some() || self.engine.opened.is_some();
+        error.kind() == Kind::Gone && self.retries < RETRIES_MAX && !stays
     }
 
     fn open_newer(&mut self) -> Result<(), Failure> {

@@ -13,7 +13,7 @@ use crate::exit::{Code, Failure};
 use crate::progress::{Meter, Unit};
 use crate::text;
 
-/// Rows between two looks of a count at its progress.
+/// Rows between two looks at the progress.
 const METER_ROWS: u64 = 1024;
 
 pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Result<(), Failure> {
@@ -22,6 +22,8 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
         rows = rows.without_values();
     }
     let mut left = command.limit.unwrap_or(u64::MAX);
+    let mut meter = Meter::of_output_file("scan");
+    let mut done = 0u64;
     let mut shown = Vec::new();
     let mut not_numbers = 0u64;
     while left > 0 {
@@ -45,7 +47,12 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
             text::write_row(command.format, &key, operands.unwrap_or(&value), &mut shown);
         }
         out.write_all(&shown)?;
+        done += 1;
+        if let Some(meter) = meter.as_mut().filter(|_| done % METER_ROWS == 1) {
+            meter.show(done, None);
+        }
     }
+    drop(meter);
     if not_numbers > 0 {
         out.flush()?;
         let why = format!("--number: values that are no counters, shown as they are: {not_numbers}");

@@ -138,7 +138,7 @@ fn find(table: &Table, all: bool) -> Result<Found, Failure> {
             left -= 1;
             found.keys.add(key.len());
             found.values.add(functions::operands(&value).unwrap_or(&value).len());
-            if found.keys.count.is_multiple_of(METER_ROWS) {
+            if found.keys.count % METER_ROWS == 1 {
                 meter.show(found.keys.count, None);
             }
         }

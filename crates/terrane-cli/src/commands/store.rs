@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use terrane::{Batch, Db, Durability, Kind, Options, Table, TableOptions};
+use terrane::{Batch, Db, Durability, Follower, Kind, Options, Table, TableOptions};
 
 use super::deployment::{self, Target};
 use super::functions;
@@ -17,7 +17,7 @@ pub(super) const DEFAULT: &str = "default";
 /// How a command uses the database.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Access {
-    /// Reads: beside other readers, and beside a writer by a view of its state; writes nothing.
+    /// Reads: a view, beside other readers and a writer that is there or comes; writes nothing.
     Read,
     /// Writes what exists.
     Write,
@@ -54,7 +54,7 @@ pub(super) fn options_over(
     Ok(options)
 }
 
-/// Opens the database in `path`. For reading, a database that another process writes is opened as a follower.
+/// Opens the database in `path`. For reading it is a follower's view, which keeps no writer out.
 pub(super) fn open(engine: &Engine, path: &Path, access: Access) -> Result<Db, Failure> {
     open_setting(engine, path, access, &[])
 }
@@ -98,43 +98,72 @@ pub(super) fn opened_once(engine: &Engine, db: &Db) -> Engine {
     Engine { opened: held.or_else(|| engine.opened.clone()), ..engine.clone() }
 }
 
-/// Opens the database in `path`, never for writing.
-pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<Db, Failure> {
-    if !options(engine, Access::Read)?.read_only {
+/// Opens the database in `path`, never for writing; with the follower of which it is a view, if it lies in a
+/// directory.
+pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<(Db, Option<Follower>), Failure> {
+    let options = options(engine, Access::Read)?;
+    if !options.read_only {
         return Err(Failure::new(
             Code::Usage,
             "option read_only=false: this command only reads; leave it out",
         ));
     }
-    open(engine, path, Access::Read)
+    let is_directory = engine.opened.is_none() && engine.moment().is_none();
+    match is_directory && matches!(deployment::target(path)?, Target::Directory) {
+        true => open_view(path, &options),
+        false => Ok((open(engine, path, Access::Read)?, None)),
+    }
 }
 
 fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
-    let functions = if options.read_only { functions::reading() } else { functions::writing() };
-    match Db::open_with_functions(path, options, functions.clone()) {
-        Err(busy) if busy.kind() == Kind::Busy && options.read_only => {
-            let follower = Db::open_follower_with(path, options, functions)?;
-            // The remedy of the error is for writers.
-            let why = text::shown(busy.message().trim_end_matches(": close it there first"));
-            let seq = follower.stats().seq;
-            eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
-            Ok(follower.view())
-        }
-        Err(missing) if missing.kind() == Kind::NotFound && !options.create_if_missing => {
-            let mut failure = Failure::from(missing);
-            // The remedy of the error is an option that the command sets itself.
-            failure.message = failure.message.replace(
-                "set create_if_missing to make one",
-                "put, import, copy and `terrane shell --create` make one",
-            );
-            Err(failure)
-        }
-        opened => {
-            let db = opened?;
-            report_break(&db, path, options.read_only);
-            Ok(db)
-        }
+    if options.read_only {
+        return open_view(path, options).map(|(view, _)| view);
     }
+    let opened = Db::open_with_functions(path, options, functions::writing());
+    let db = opened.map_err(|error| refused(error, options))?;
+    report_break(&db, path, false);
+    Ok(db)
+}
+
+/// Opens a view, which keeps no writer out, and its follower.
+fn open_view(path: &Path, options: &Options) -> Result<(Db, Option<Follower>), Failure> {
+    let follower = match Db::open_follower_with(path, options, functions::reading()) {
+        Ok(follower) => follower,
+        Err(error) => {
+            // Where no process writes, an opening with the lock says for good why.
+            let opened = match Db::open_with_functions(path, options, functions::reading()) {
+                Err(busy) if busy.kind() == Kind::Busy => Err(error),
+                opened => opened,
+            };
+            let db = opened.map_err(|error| refused(error, options))?;
+            report_break(&db, path, true);
+            return Ok((db, None));
+        }
+    };
+    let view = follower.view();
+    debug_assert!(view.options().read_only, "a view is never written to");
+    match follower.writer() {
+        Some(writer) => {
+            let (why, seq) = (text::shown(&writer), follower.stats().seq);
+            eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
+        }
+        None => report_break(&view, path, true),
+    }
+    Ok((view, Some(follower)))
+}
+
+/// The failure of an opening.
+fn refused(error: terrane::Error, options: &Options) -> Failure {
+    let is_missing = error.kind() == Kind::NotFound && !options.create_if_missing;
+    let mut failure = Failure::from(error);
+    if is_missing {
+        // The remedy of the error is an option that the command sets itself.
+        failure.message = failure.message.replace(
+            "set create_if_missing to make one",
+            "put, import, copy and `terrane shell --create` make one",
+        );
+    }
+    failure
 }
 
 /// Prints that the opening found sound records that it did not bring back.

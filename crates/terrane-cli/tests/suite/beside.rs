@@ -1,6 +1,7 @@
 //! Commands beside a process that has the database open for writing, and the shell.
 #![allow(clippy::disallowed_methods, clippy::unwrap_used, reason = "runs processes on files of its own")]
 
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Stdio};
 
 use terrane::Db;
@@ -39,6 +40,61 @@ fn reading_commands_open_beside_a_writer() {
     assert_eq!(shell.ok("scan second"), "a\t1\nb\t2\n");
 }
 
+/// A reader of a database that no process writes keeps no writer out, and shows the state at which it began.
+#[test]
+fn a_writer_opens_while_a_command_reads() {
+    let shell = Shell::new();
+    // More text than a pipe holds.
+    let rows: String = (0..2000).map(|n| format!("k{n:06}\t{}\n", "v".repeat(900))).collect();
+    shell.file("rows.tsv", rows);
+    shell.ok("import db rows.tsv");
+    for line in ["export db -", "export db - --all", "scan db", "scan db --reverse"] {
+        let before = shell.ok(line);
+        let mut reader = shell.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(reader.stdout.take().unwrap());
+        assert!(!said.fill_buf().unwrap().is_empty(), "{line}: no first row");
+        // No process reads the pipe: the command cannot come to its end.
+        let writer = Db::open(shell.path("db")).unwrap_or_else(|error| panic!("{line}: {error}"));
+        let (first, last) = (format!("{line} first"), format!("{line} last"));
+        for key in ["k000000", "k001999", &first, &last] {
+            writer.put(key, line).unwrap();
+        }
+        writer.flush().unwrap();
+        assert!(reader.try_wait().unwrap().is_none(), "{line}: it was over before the writer began");
+        let mut text = String::new();
+        said.read_to_string(&mut text).unwrap();
+        let ended = reader.wait_with_output().unwrap();
+        let error = String::from_utf8(ended.stderr).unwrap();
+        assert!(ended.status.success() && error.is_empty(), "{line}: {error}");
+        assert!(text == before, "{line}: rows of another state");
+        writer.close().unwrap();
+    }
+}
+
+/// A view of a database whose writer was killed has what only the journal has.
+#[test]
+fn a_reader_shows_what_only_the_journal_of_a_killed_writer_has() {
+    let shell = Shell::new();
+    let mut writer = shell.command("shell db --create");
+    let mut writer = writer.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    writer.stdin.as_mut().unwrap().write_all(b"put a 1\nput b 2\nscan --keys --limit 1\n").unwrap();
+    let mut line = String::new();
+    BufReader::new(writer.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert_eq!(line, "a\n");
+    writer.kill().unwrap();
+    writer.wait().unwrap();
+    for (line, expected) in [("scan db", "a\t1\nb\t2\n"), ("count db", "2\n"), ("get db b", "2")] {
+        let read = shell.run(line);
+        assert_eq!(String::from_utf8(read.stdout).unwrap(), expected, "{line}");
+        assert!(read.status.success() && read.stderr.is_empty(), "{line}: no process writes");
+    }
+    let check = shell.ok("check db");
+    assert!(check.contains(" 2 journaled records: 0 findings"), "{check}");
+    shell.ok("backup create db place");
+    shell.ok("backup restore place restored");
+    assert_eq!(shell.ok("count restored"), "2\n");
+}
+
 #[test]
 fn a_backup_and_a_checkpoint_are_made_beside_a_writer() {
     let shell = Shell::new();
@@ -70,9 +126,9 @@ fn a_state_that_is_followed_ends_with_a_signal() {
     let shell = Shell::new();
     shell.ok("put db a 1");
     let mut child = shell.command("shape db --follow").stdout(Stdio::piped()).spawn().unwrap();
-    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut said = BufReader::new(child.stdout.take().unwrap());
     let mut line = String::new();
-    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    said.read_line(&mut line).unwrap();
     assert!(line.contains("table default"), "{line}");
     assert!(Command::new("kill").arg(child.id().to_string()).status().unwrap().success());
     assert_eq!(child.wait().unwrap().code(), Some(0));

@@ -7,43 +7,6 @@ use terrane::Db;
 
 use crate::common::{Shell, people};
 
-/// A missing file or database has one code, whatever command misses it.
-#[test]
-fn one_cause_has_one_code() {
-    let shell = Shell::new();
-    shell.ok("put db k v");
-    for line in [
-        "get none k",
-        "scan none",
-        "count none",
-        "check none",
-        "shape none",
-        "stats none",
-        "tables none --long",
-        "compact none",
-        "delete none k",
-        "shell none",
-        "export none",
-        "copy none db2",
-        "checkpoint none second",
-        "repair none second",
-        "backup create none place",
-        "backup list none",
-        "changes none",
-        "dump none",
-        "inspect none",
-        "ingest db none",
-        "import db none.tsv",
-        "import new none --from rocksdb",
-        "bench --config none.toml",
-        "bench compare none none",
-        "bench report none",
-    ] {
-        let output = shell.run(line);
-        assert_eq!(output.status.code(), Some(1), "{line}: {}", String::from_utf8_lossy(&output.stderr));
-    }
-}
-
 #[test]
 fn control_characters_of_names_do_not_reach_the_terminal() {
     let shell = Shell::new();
@@ -205,41 +168,6 @@ fn changes_begin_with_the_oldest_that_are_kept() {
     assert!(output.status.success() && error.contains("no longer kept"), "{error}");
     assert_eq!(shell.run(&format!("changes db --from {oldest}")).stdout, output.stdout);
     shell.fails("changes db --from 1", 1, &["no longer kept", &format!("oldest is #{oldest}")]);
-}
-
-/// With lines as often as there is something to tell, every command with long work tells it.
-#[test]
-fn every_command_with_long_work_shows_how_far_it_is() {
-    let shell = Shell::new();
-    shell.file("p.jsonl", people(300));
-    for line in [
-        "import db p.jsonl --key id",
-        "count db",
-        "export db rows.jsonl",
-        "export db rows.extents",
-        "copy db other",
-        "compact db",
-        "check db",
-        "checkpoint db second",
-        "backup create db place",
-        "backup verify place",
-        "backup restore place third",
-        "repair db fourth",
-    ] {
-        let silent = shell.run(line);
-        assert!(silent.status.success() && silent.stderr.is_empty(), "{line}: {silent:?}");
-        for made in ["rows.jsonl", "rows.extents"] {
-            let _ = std::fs::remove_file(shell.path(made));
-        }
-        for made in ["second", "third", "fourth"] {
-            let _ = std::fs::remove_dir_all(shell.path(made));
-        }
-        let line = if line.starts_with("import") { "import db p.jsonl --key id --restart" } else { line };
-        let done = shell.command(line).env("TERRANE_PROGRESS_SECONDS", "0").output().unwrap();
-        let error = String::from_utf8(done.stderr).unwrap();
-        let shown = error.lines().filter(|line| line.starts_with("terrane: ") && line.contains(" elapsed"));
-        assert!(done.status.success() && shown.count() > 0, "{line}: {error}");
-    }
 }
 
 /// Each command that prints a list for people prints it for programs, too: an object in each line.

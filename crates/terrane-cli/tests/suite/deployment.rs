@@ -6,13 +6,13 @@ use terrane_remote::At;
 use crate::common::{Shell, people, without_wait};
 
 /// A deployment `app.toml` with a bucket in a directory beside it.
-fn deployed() -> Shell {
+pub(crate) fn deployed() -> Shell {
     let shell = Shell::new();
     deployment(&shell, "app.toml", "journal", "app");
     shell
 }
 
-fn deployment(shell: &Shell, file: &str, journal: &str, prefix: &str) {
+pub(crate) fn deployment(shell: &Shell, file: &str, journal: &str, prefix: &str) {
     let bucket = shell.path("bucket").display().to_string();
     let text = format!(
         "[journal]\ndirectory = \"{journal}\"\n[storage]\nurl = \"file://{bucket}\"\nprefix = \"{prefix}\"\nprobe = false\n\
@@ -270,100 +270,4 @@ fn no_backup_is_restored_into_a_directory_named_like_a_deployment_file() {
     shell.ok("backup create db place");
     shell.fails("backup restore place new.toml", 1, &["no deployment file new.toml"]);
     assert!(!shell.path("new.toml").exists());
-}
-
-#[test]
-fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
-    let shell = Shell::new();
-    let bucket = |name: &str| format!("file://{}", shell.path(name).display());
-    for (file, bucket, prefix) in [
-        ("app.toml", bucket("bucket"), "app"),
-        ("copy.toml", bucket("bucket"), "copy"),
-        ("then.toml", bucket("other"), "then"),
-    ] {
-        let text = format!(
-            "[journal]\nin_bucket = true\ndirectory = \"journal-{prefix}\"\n[storage]\nurl = \"{bucket}\"\nprefix = \"{prefix}\"\n\
-             probe = false\n[options]\nmemory_bytes = \"32MiB\"\nclose_flush = false\n"
-        );
-        shell.file(file, text);
-    }
-    shell.file("people.jsonl", people(300));
-    shell.ok("import app.toml people.jsonl --key id");
-    shell.ok("compact app.toml");
-    shell.ok("put app.toml ada Lovelace --sync");
-    let made = shell.ok("clone app.toml copy.toml");
-    let at = made.strip_prefix("copy.toml is a clone of app.toml at commit #");
-    let at: u64 = at.and_then(|made| made.split_once(": ")?.0.parse().ok()).expect("the commit");
-    assert!(made.contains(" are referenced, ") && made.contains(" written"), "{made}");
-    shell.ok("put app.toml grace Hopper --sync");
-    shell.ok("delete copy.toml ada");
-    assert_eq!(shell.ok("count copy.toml"), "300\n");
-    assert_eq!(shell.ok("count app.toml"), "302\n");
-    assert!(shell.ok("check copy.toml").contains(" 0 findings"));
-    // An earlier moment, in another bucket.
-    let made = shell.ok(&format!("clone app.toml then.toml --at-commit {at} --json"));
-    assert!(made.contains(&format!("\"commit\":{at}")), "{made}");
-    assert_eq!(shell.ok("get then.toml ada"), "Lovelace");
-    assert_eq!(shell.ok("count then.toml"), "301\n");
-    shell.fails("clone app.toml then.toml", 2, &["empty prefix"]);
-    shell.fails(
-        "clone app.toml then.toml --replace-unfinished",
-        2,
-        &["has a database, which is not removed"],
-    );
-    shell.fails("clone app.toml app.toml", 2, &["the original itself"]);
-    shell.fails("clone app.toml local.terrane", 2, &["takes deployment files", "checkpoint"]);
-    for (line, why) in [
-        ("clone app.toml copy.toml --pins", "cannot be used with"),
-        ("clone app.toml", "required arguments were not provided"),
-        ("clone app.toml --pins --force", "cannot be used with"),
-    ] {
-        let output = shell.run(line);
-        let said = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.code() == Some(2) && said.contains(why), "{line}: {said}");
-    }
-    // Pins are listed, and stay while their clone needs the objects.
-    let pins = shell.ok("clone app.toml --pins");
-    assert!(
-        pins.lines().count() == 2 && pins.contains("other/then") && pins.contains("bucket/copy"),
-        "{pins}"
-    );
-    assert!(shell.ok("stats app.toml").ends_with(&format!("pins of clones\n{pins}")));
-    pins_for_programs(&shell, &pins);
-    let doctor = shell.ok("doctor app.toml");
-    assert!(doctor.contains("for the clone file://") && doctor.contains("other/then"), "{doctor}");
-    assert!(shell.ok("doctor then.toml").contains("bucket/app"));
-    let of_then = pins.lines().find(|line| line.contains("other/then")).unwrap();
-    let number = of_then.split_whitespace().next().unwrap();
-    shell.fails(&format!("clone app.toml --release {number}"), 2, &["delete the clone first"]);
-    shell.fails("clone app.toml --release 77", 2, &["expected the 32 digits"]);
-    shell.fails("clone app.toml --release 00112233445566778899aabbccddeeff", 1, &["has no pin"]);
-    let released = shell.ok(&format!("clone app.toml --release {number} --force"));
-    assert!(released.contains(number) && released.contains("other/then"), "{released}");
-    shell.fails("get then.toml ada", 3, &["the pin of this clone is gone", "bucket/app"]);
-    assert_eq!(shell.ok("count copy.toml"), "300\n");
-}
-
-/// The pins of `stats --json` and `--prometheus` are those of `clone --pins`.
-fn pins_for_programs(shell: &Shell, pins: &str) {
-    let lines = shell.ok("clone app.toml --pins --json");
-    let listed: Vec<serde_json::Value> =
-        lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    let json: serde_json::Value = serde_json::from_str(&shell.ok("stats app.toml --json")).unwrap();
-    assert_eq!(json["clone_pins"], serde_json::Value::from(listed.clone()));
-    let text = shell.ok("stats app.toml --prometheus");
-    assert!(text.contains("\nterrane_clone_pins 2\n"), "{text}");
-    for pin in &listed {
-        let (number, clone) = (pin["pin"].as_str().unwrap(), pin["clone"].as_str().unwrap());
-        assert!(pins.contains(number), "{pins}");
-        let labels = format!("{{pin=\"{number}\",clone=\"{clone}\"}}");
-        for (name, member) in [("objects", "objects"), ("bytes", "bytes")] {
-            let line = format!("\nterrane_clone_pin_{name}{labels} {}\n", pin[member]);
-            assert!(text.contains(&line), "no {line:?} in {text}");
-        }
-    }
-    // None is a number, too: an alarm sees the difference from a scrape that failed.
-    let of_clone = shell.ok("stats copy.toml --prometheus");
-    assert!(of_clone.contains("\nterrane_clone_pins 0\n") && !of_clone.contains("terrane_clone_pin_"));
-    assert!(shell.ok("stats copy.toml --json").contains("\"clone_pins\":[]"));
 }

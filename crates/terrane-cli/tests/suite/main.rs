@@ -5,12 +5,14 @@
 mod bench;
 mod beside;
 mod care;
+mod clones;
 mod command;
 mod common;
 #[cfg(feature = "grpc")]
 mod compactors;
 mod copy;
 mod deployment;
+mod exit_codes;
 mod functions;
 mod import;
 mod interchange;
@@ -21,6 +23,7 @@ mod mended;
 mod operands;
 mod orders;
 mod parsers;
+mod progress;
 #[cfg(feature = "grpc")]
 mod serve;
 mod signals;

@@ -30,7 +30,7 @@ fn filled() -> Shell {
     shell
 }
 
-fn kill(child: &Child, signal: &str) {
+pub(crate) fn kill(child: &Child, signal: &str) {
     let killed = Command::new("kill").args(["-s", signal, &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
 }
@@ -113,7 +113,7 @@ fn a_command_that_prints_rows_stops_between_two() {
 
 /// Runs a command, sends a signal when it has said how far it is, and returns its code, 7 or 0, and what it
 /// said on standard error.
-fn signalled(shell: &Shell, line: &str) -> (i32, String) {
+pub(crate) fn signalled(shell: &Shell, line: &str) -> (i32, String) {
     let Running { child, said, mut errors } = start_with_progress(shell, line);
     let first = next_line(&mut errors);
     assert!(first.contains(" elapsed"), "{line}: {first}");

@@ -43,9 +43,17 @@ fn a_live_database_is_shown_in_lines_and_in_json() {
     wait_for(&shell, |page| page.metric("records_written") == Some(2) && page.reader_count == 1);
     let said = shell.ok("top db --once --interval 0.1");
     let me = format!("process {}", std::process::id());
-    for part in
-        [&me, "writers are free", "writes ", "memory ", "flush ", "snapshot \"report\"", "default", "L1 "]
-    {
+    for part in [
+        &me,
+        "writers are free",
+        "writes ",
+        "memory ",
+        "flush ",
+        " get  ",
+        " commit  ",
+        "snapshot \"report\"",
+        "L1 ",
+    ] {
         assert!(said.contains(part), "{part:?} is not in {said}");
     }
     // Of pages that are late on a busy machine the last one is shown again, without rates.
@@ -60,6 +68,9 @@ fn a_live_database_is_shown_in_lines_and_in_json() {
     assert!(pages[0]["page"].as_u64() < pages[1]["page"].as_u64());
     for page in &pages {
         assert_eq!(page["metrics"]["records_written"], 2);
+        assert_eq!(page["latencies"]["commit_nanos"]["one_in"], 64);
+        assert!(page["latencies"]["commit_nanos"]["max"].as_u64() > Some(0), "the first one is a sample");
+        assert_eq!(page["latencies"]["flush_micros"]["one_in"], 1);
         assert_eq!(page["per_second"]["records_written"], 0.0);
         assert_eq!(page["oldest_readers"][0]["label"], "report");
         assert_eq!(page["largest_tables"][0]["name"], "default");

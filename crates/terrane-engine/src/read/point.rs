@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use terrane_base::Result;
+use terrane_base::{Result, sampling};
 
 use crate::read::Reader;
 use crate::read::get::ReadMode;
@@ -55,7 +55,7 @@ impl Shared {
             return self.get_to(table, key, mode, places);
         }
         let reader = Reader::of(self);
-        if reader.samples_now() {
+        if sampling::is_due() {
             return reader.get_to_sampled(table, key, mode, places);
         }
         let mut target = SliceTarget::new(places);
@@ -93,7 +93,7 @@ impl Reader<'_> {
         if self.slow_log.watches_reads() {
             return self.get_watched(table, key, mode, target);
         }
-        if self.samples_now() {
+        if sampling::is_due() {
             return self.get_sampled(table, key, mode, target);
         }
         self.get_plainly(table, key, mode, target)
@@ -109,7 +109,7 @@ impl Reader<'_> {
         target: &mut impl ReadTarget,
     ) -> Result<bool> {
         debug_assert!(self.slow_log.watches_reads(), "a read that is not watched reads no clock");
-        self.slow_log.read(&table.name, 1, || match self.samples_now() {
+        self.slow_log.read(&table.name, 1, || match sampling::is_due() {
             true => self.get_sampled(table, key, mode, target),
             false => self.get_plainly(table, key, mode, target),
         })
@@ -124,6 +124,12 @@ impl Reader<'_> {
         mode: ReadMode,
         target: &mut impl ReadTarget,
     ) -> Result<bool> {
-        self.sampled(table, &[key], mode, || self.get_plainly(table, key, mode, target))
+        self.sampled(table, &[key], mode, || {
+            let start = self.env.clock.now();
+            let found = self.get_plainly(table, key, mode, target);
+            let took = self.env.clock.now().saturating_sub(start);
+            self.histograms.get_nanos.observe(took.as_nanos() as u64);
+            found
+        })
     }
 }

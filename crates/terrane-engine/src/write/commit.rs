@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use terrane_base::epoch::Guard;
 use terrane_base::record::Header;
-use terrane_base::{Batch, Error, RecordKind, Result, SegmentId, SeqNo};
+use terrane_base::{Batch, Error, RecordKind, Result, SegmentId, SeqNo, sampling};
 use terrane_journal::Placed;
 use terrane_memtable::Memtable;
 
@@ -29,6 +29,21 @@ pub(crate) struct Committed {
     pub(crate) seq: SeqNo,
     /// Where it ends in the journal.
     pub(crate) end: JournalPlace,
+}
+
+/// The present time, if the calling commit is sampled.
+#[inline]
+fn start_if_sampled(path: &WritePath) -> Option<Duration> {
+    sampling::is_commit_due().then(|| path.env.clock.now())
+}
+
+/// Notes how long a sampled commit took that began at `start`; a refused one does not count.
+#[cold]
+fn note_commit_time(path: &WritePath, start: Duration, is_committed: bool) {
+    let took = path.env.clock.now().saturating_sub(start);
+    if is_committed {
+        path.histograms.commit_nanos.observe(took.as_nanos() as u64);
+    }
 }
 
 impl WritePath {
@@ -66,10 +81,15 @@ impl WritePath {
         if batch.is_empty() {
             return self.write_nothing(sync);
         }
-        match self.write_once(batch, sync, wait) {
+        let start = start_if_sampled(self);
+        let done = match self.write_once(batch, sync, wait) {
             Err(full) if full.lacks_space() => self.write_once_more(batch, sync, wait, full),
             done => done,
+        };
+        if let Some(start) = start {
+            note_commit_time(self, start, done.is_ok());
         }
+        done
     }
 
     /// [`WritePath::behind_attempt`] of a batch that belongs to no transaction.
@@ -79,9 +99,9 @@ impl WritePath {
         self.behind_attempt(batch, wait.admission.is_some(), full, &write)
     }
 
-    /// Runs `write`, which admits `batch` and commits it; once more, behind an attempt to give space back, if
-    /// the device has no room for it (`full.rs`). With `is_bounded` the writer waits for a limited time only:
-    /// it asks for the attempt and is refused, unless none is under way.
+    /// Runs `write`, which admits `batch` and commits it, and times a sample; once more, behind an attempt to
+    /// give space back, if the device has no room for it (`full.rs`). With `is_bounded` the writer waits for
+    /// a limited time only: it asks for the attempt and is refused, unless none is under way.
     ///
     /// # Errors
     /// Those of `write`: a refused batch is not written, so that it can be written again.
@@ -92,10 +112,15 @@ impl WritePath {
         is_bounded: bool,
         write: impl Fn() -> Result<T>,
     ) -> Result<T> {
-        match write() {
+        let start = start_if_sampled(self);
+        let done = match write() {
             Err(full) if full.lacks_space() => self.behind_attempt(batch, is_bounded, full, &write),
             done => done,
+        };
+        if let Some(start) = start {
+            note_commit_time(self, start, done.is_ok());
         }
+        done
     }
 
     /// The steps of the head. Part of its two callers, so that the first attempt of a write takes no call.

@@ -72,9 +72,12 @@ fn follow(disk: &MemDisk) -> Arc<Engine> {
     Engine::follow_on(&disk, Path::new(DIR), &options(), &Env::real(), &functions, None).unwrap().0
 }
 
-/// The results of readers in another process: a view, and a reader of changes.
+/// The results of readers in another process: a view, and a reader of changes. A lock stands for a primary
+/// that lives.
 fn beside(disk: &MemDisk, mark: SeqNo) -> (bool, bool) {
+    let lock = disk.lock(&Path::new(DIR).join("LOCK")).unwrap();
     let view = follow(disk);
+    drop(lock);
     let seen = holds(&view);
     assert_eq!(seen.0, view.visible() >= mark, "a view has the commit, but not what came in by it");
     let feed = Feed::beside(Arc::new(disk.clone()), Path::new(DIR), Env::real(), SeqNo(1));
@@ -169,6 +172,9 @@ fn readers_of_changes_do_not_see_a_refused_ingest() {
         // it.
         let view = follow(&disk);
         assert_eq!((view.visible() < mark, holds(&view)), (is_lasting, (false, !is_lasting)));
+        // Where no process writes it is void, as at the next opening, and hides no later commit.
+        let dead = follow(&disk.kill());
+        assert_eq!((dead.visible() > mark, holds(&dead)), (true, (false, true)));
         faulty.heal();
         let copy = Path::new("/copy");
         engine.checkpoint(copy).unwrap();

@@ -5,15 +5,16 @@
 use crate::support;
 
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use support::{DIR, get, number_from_env, open, small_options};
-use terrane_base::env::Env;
+use terrane_base::env::{Clock, Env};
 use terrane_base::options::{Experiments, Options};
 use terrane_base::{Batch, Functions, Kind, Result, Rng, SegmentId, SeqNo};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
-use terrane_engine::{Bounds, Engine, Row, last_commit};
+use terrane_engine::{Bounds, Engine, Row, Viewed, last_commit};
 use terrane_journal::segment_in_file;
 
 fn follow(disk: impl Disk + 'static, dir: &Path, previous: Option<&Arc<Engine>>) -> Result<Arc<Engine>> {
@@ -119,6 +120,65 @@ fn a_follower_writes_nothing_and_takes_no_lock() {
     assert!(all_rows(&engine).unwrap() == expected_rows(fills));
     view.close().unwrap();
     assert_eq!(follow(memory, Path::new("/nowhere"), None).err().unwrap().kind(), Kind::NotFound);
+}
+
+/// A clock at whose first look a writer opens the database and writes: behind the look at the lock, in front
+/// of the manifest of the view.
+struct WriterComes {
+    env: Env,
+    disk: MemDisk,
+    writer: Mutex<Option<Arc<Engine>>>,
+}
+
+impl std::fmt::Debug for WriterComes {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("WriterComes")
+    }
+}
+
+impl Clock for WriterComes {
+    fn now(&self) -> Duration {
+        let mut writer = self.writer.lock().unwrap();
+        if writer.is_none() {
+            let engine = open(self.disk.clone(), &small_options()).unwrap();
+            engine.set_background_paused(true);
+            write(&engine, 0, 100, 2);
+            *writer = Some(engine);
+        }
+        self.env.clock.now()
+    }
+
+    fn wall(&self) -> Duration {
+        self.env.clock.wall()
+    }
+
+    fn sleep(&self, duration: Duration) {
+        self.env.clock.sleep(duration);
+    }
+}
+
+#[test]
+fn a_writer_that_comes_while_a_view_is_made_is_noticed() {
+    let disk = MemDisk::new();
+    let engine = primary(disk.clone());
+    write(&engine, 0, 100, 1);
+    engine.close().unwrap();
+    drop(engine);
+    let clock = Arc::new(WriterComes { env: Env::real(), disk: disk.clone(), writer: Mutex::new(None) });
+    let env = Env { clock: clock.clone(), ..Env::real() };
+    let shared: Arc<dyn Disk> = Arc::new(disk);
+    let of = |env: &Env| {
+        Viewed::of(&shared, Path::new(DIR), &small_options(), env, &Functions::default(), None).unwrap()
+    };
+    let beside = of(&env);
+    assert!(beside.writer.is_some_and(|busy| busy.kind() == Kind::Busy));
+    assert_eq!(beside.attempts, 2);
+    assert!(all_rows(&beside.engine).unwrap() == expected_rows([2; 100]));
+    let writer = clock.writer.lock().unwrap().clone().unwrap();
+    writer.close().unwrap();
+    let alone = of(&Env::real());
+    assert!(alone.writer.is_none() && alone.attempts == 1);
+    assert!(all_rows(&alone.engine).unwrap() == expected_rows([2; 100]));
 }
 
 #[test]

@@ -7,12 +7,14 @@
 //!    that only the journal has become extents of the clone (`clone_replay.rs`) 7. create the snapshot: the
 //!    clone is there.
 //!
-//! An error before step 7 takes the pins back. After a crash `terrane clone --replace-unfinished` does, with
+//! An error before step 7 takes the pins back, and a caller that ends the work has all of it removed
+//! (`clone_progress.rs`). After a crash `terrane clone --replace-unfinished` takes the pins back, with
 //! all else that is there (`clone_target.rs`), and `--release` if that prefix is not used again, or the crash
 //! came between a pin and its reference.
 //! `docs/design/0040-elastic.md` says why no object is lost.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,6 +27,7 @@ use terrane_levels::State;
 use super::Deployment;
 use super::at::At;
 use super::clone_moment::Moment;
+use super::clone_progress::{CloneProgress, TellClone, Watch, journal_bytes};
 use super::clone_replay::replay;
 use super::read::JournalRead;
 use crate::bucket::names;
@@ -123,13 +126,7 @@ impl Deployment {
         options: &Options,
         functions: impl Into<Functions>,
     ) -> Result<Cloned> {
-        if crate::bucket::is_absent(&self.url) {
-            return Err(self.no_database());
-        }
-        let env = Env::real();
-        let bucket = self.open_bucket(&env)?;
-        let target_bucket = if self.url == target.url { bucket.clone() } else { target.open_bucket(&env)? };
-        self.clone_in((bucket, target_bucket), (target, at), options, functions, env)
+        self.clone_to_until(target, at, options, functions, &mut |_| ControlFlow::Continue(()))
     }
 
     /// [`Deployment::clone_to_with`] in buckets that are open.
@@ -138,11 +135,27 @@ impl Deployment {
     /// As there.
     pub fn clone_in(
         &self,
-        (bucket, target_bucket): (Arc<dyn Bucket>, Arc<dyn Bucket>),
-        (target, at): (&Deployment, Option<At>),
+        buckets: (Arc<dyn Bucket>, Arc<dyn Bucket>),
+        place: (&Deployment, Option<At>),
         options: &Options,
         functions: impl Into<Functions>,
         env: Env,
+    ) -> Result<Cloned> {
+        let mut go_on = |_: &CloneProgress| ControlFlow::Continue(());
+        self.clone_in_until(buckets, place, (options, functions.into()), env, &mut go_on)
+    }
+
+    /// [`Deployment::clone_to_until`] in buckets that are open.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn clone_in_until(
+        &self,
+        (bucket, target_bucket): (Arc<dyn Bucket>, Arc<dyn Bucket>),
+        (target, at): (&Deployment, Option<At>),
+        (options, functions): (&Options, Functions),
+        env: Env,
+        tell: &mut TellClone<'_>,
     ) -> Result<Cloned> {
         let options = target.options_over(options)?;
         let database = DatabaseId(drawn(&*env.random));
@@ -150,8 +163,10 @@ impl Deployment {
         target.check_target(self, &cloning.target_bucket, &env)?;
         let began = bucket_time(&cloning.bucket, &self.prefix, &env)?;
         let moment = self.moment(&cloning.bucket, at, &env)?;
+        let mut watch = Watch::new(tell);
+        watch.begin(&moment)?;
         let pairs = cloning.pairs(&moment)?;
-        let made = cloning.make(&moment, &pairs, began, (&options, functions.into()));
+        let made = cloning.make(&moment, &pairs, began, (&options, functions), &mut watch);
         match made {
             Err(error) if error.kind() == Kind::Poisoned => Err(error.context(format!(
                 "it is unknown whether the clone {} was made; if it was not, `terrane clone --replace-unfinished` makes \
@@ -161,7 +176,10 @@ impl Deployment {
             Err(error) => {
                 // Only space is at stake: `--release` and `--replace-unfinished` take back what stays.
                 pairs.iter().for_each(|pair| cloning.take_back(pair));
-                Err(error)
+                match error.kind() == Kind::Cancelled && watch.has_begun {
+                    true => Err(target.remove_ended(&cloning.target_bucket, &env, error)),
+                    false => Err(error),
+                }
             }
             made => made,
         }
@@ -233,6 +251,7 @@ impl Cloning<'_> {
         pairs: &[Pair],
         began: Duration,
         (options, functions): (&Options, Functions),
+        watch: &mut Watch<'_>,
     ) -> Result<Cloned> {
         let (bucket, prefix) = (&self.target_bucket, &self.target.prefix);
         for pair in pairs {
@@ -241,6 +260,7 @@ impl Cloning<'_> {
                 self.check_age(moment, began, kept)?;
                 self.check_objects(pair)?;
             }
+            watch.add(pair.pin.bytes())?;
         }
         // The pins of the original keep what it reads of others; they are there behind the new ones.
         moment.originals.check(moment.objects.keys().map(|name| name.number))?;
@@ -256,10 +276,13 @@ impl Cloning<'_> {
         }
         let manifest = ManifestFolder::new(bucket.clone(), prefix)?.begin_clone(self.database, self.env);
         let manifest = manifest.map_err(not_made)?;
+        watch.has_begun = true;
+        watch.add(0)?;
         let state = self.state_of(moment, (options, functions)).map_err(not_made)?;
         let last_seq = state.last_seq();
         let state = state.detached(self.database, &[], last_seq);
         debug_assert!(!pairs.is_empty() || moment.objects.is_empty(), "each object is kept by a pin");
+        watch.add(journal_bytes(moment))?;
         // A person may have released a pin by force meanwhile.
         for pair in pairs {
             pair.bucket.get_tail(&PinNames::new(&pair.prefix).of(pair.pin.nonce), 1).map_err(not_made)?;

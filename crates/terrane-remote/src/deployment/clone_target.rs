@@ -32,6 +32,16 @@ pub struct UnfinishedClone {
     pub objects: u64,
 }
 
+/// The rest of an unfinished clone below a prefix.
+struct Left {
+    manifests: ManifestFolder,
+    rest: Rest,
+    /// The names of all objects but that of the manifest.
+    objects: Vec<String>,
+    /// The references among them.
+    references: Vec<CloneObject>,
+}
+
 impl Deployment {
     /// Removes what a clone has left below this prefix whose making did not end: its objects, and its pins.
     /// Removes nothing where there is anything else. A pin without a reference stays. Requires: no process
@@ -54,6 +64,43 @@ impl Deployment {
     /// # Errors
     /// As there.
     pub fn remove_unfinished_clone_in(&self, bucket: &Arc<dyn Bucket>, env: &Env) -> Result<UnfinishedClone> {
+        let Left { manifests, rest, objects, references } = self.find_unfinished(bucket, env)?;
+        let mut pins = 0;
+        for reference in &references {
+            pins += u64::from(self.release(bucket, reference, env)?);
+        }
+        for some in objects.chunks(NAMES_AT_ONCE) {
+            bucket.delete(some)?;
+        }
+        if rest == Rest::Begun {
+            manifests.remove_begun()?;
+        }
+        Ok(UnfinishedClone { pins, objects: objects.len() as u64 + u64::from(rest == Rest::Begun) })
+    }
+
+    /// Counts what [`Deployment::remove_unfinished_clone`] would remove, a pin for each reference.
+    ///
+    /// # Errors
+    /// As there, but for those of the buckets with the pins.
+    pub fn find_unfinished_clone(&self) -> Result<UnfinishedClone> {
+        if crate::bucket::is_absent(&self.url) {
+            return Ok(UnfinishedClone::default());
+        }
+        let env = Env::real();
+        let left = self.find_unfinished(&self.open_bucket(&env)?, &env)?;
+        let is_begun = u64::from(left.rest == Rest::Begun);
+        debug_assert!(
+            left.references.len() <= left.objects.len(),
+            "a reference is one of the objects that go"
+        );
+        Ok(UnfinishedClone {
+            pins: left.references.len() as u64,
+            objects: left.objects.len() as u64 + is_begun,
+        })
+    }
+
+    /// Finds the rest of an unfinished clone, and that nothing else is there.
+    fn find_unfinished(&self, bucket: &Arc<dyn Bucket>, env: &Env) -> Result<Left> {
         let manifests = ManifestFolder::new(bucket.clone(), &self.prefix)?;
         let rest = manifests.rest()?;
         if rest == Rest::Database {
@@ -66,21 +113,10 @@ impl Deployment {
         self.check_journal_directory()?;
         let mut objects = self.data_of_unfinished(bucket, rest)?;
         let (files, references) = self.references_of_unfinished(bucket)?;
-        let mut pins = 0;
-        for reference in &references {
-            pins += u64::from(self.release(bucket, reference, env)?);
-        }
         objects.extend(files);
         let own = format!("{}/", self.prefix);
         assert!(objects.iter().all(|name| name.starts_with(&own)), "only objects below the prefix go");
-        for some in objects.chunks(NAMES_AT_ONCE) {
-            bucket.delete(some)?;
-        }
-        if rest == Rest::Begun {
-            manifests.remove_begun()?;
-        }
-        let is_begun = u64::from(rest == Rest::Begun);
-        Ok(UnfinishedClone { pins, objects: objects.len() as u64 + is_begun })
+        Ok(Left { manifests, rest, objects, references })
     }
 
     /// The names of the data objects of a clone that is not finished: it writes them behind the first object

@@ -30,13 +30,15 @@
 //!   part.
 //! * `clone.rs`: makes a second database that reads the objects of this one. * `clone_target.rs`: where it
 //!   may begin, and the removal of an unfinished one. * `clone_moment.rs`: which state it begins with.
-//! * `clone_replay.rs`: replays the journal for it. * `clone_pins.rs`: the pins of clones.
+//! * `clone_replay.rs`: replays the journal for it. * `clone_progress.rs`: how far it is, and ending it.
+//! * `clone_pins.rs`: the pins of clones.
 
 mod at;
 mod choice;
 mod clone;
 mod clone_moment;
 mod clone_pins;
+mod clone_progress;
 mod clone_replay;
 mod clone_target;
 mod doctor;
@@ -62,6 +64,7 @@ use crate::{BucketStoreSettings, TierSettings};
 pub use at::At;
 pub use clone::Cloned;
 pub use clone_pins::ClonePin;
+pub use clone_progress::{CloneProgress, TellClone};
 pub use clone_target::UnfinishedClone;
 pub use doctor::Tried;
 pub use journal::BucketJournal;

@@ -104,7 +104,13 @@ impl ExternalFile {
     /// offset.
     #[must_use]
     pub fn verify(&self) -> Vec<Error> {
-        self.contents.all().flat_map(|meta| verify_extent(meta, &self.extents)).collect()
+        self.contents.all().flat_map(|meta| self.verify_one(meta)).collect()
+    }
+
+    /// [`ExternalFile::verify`] of one of its extents.
+    #[must_use]
+    pub fn verify_one(&self, meta: &ExtentMeta) -> Vec<Error> {
+        verify_extent(meta, &self.extents)
     }
 
     /// The bytes of one of its extents.

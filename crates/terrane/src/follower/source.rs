@@ -8,7 +8,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Error, Functions, Kind, Result, SeqNo};
 use terrane_device::Disk;
-use terrane_engine::{Engine, Followed, FollowedParts, Lag, Moment, OpenRequest, last_commit};
+use terrane_engine::{Engine, Followed, FollowedParts, Lag, Moment, OpenRequest, Viewed, last_commit};
 
 /// How often a view of parts elsewhere is tried while their writer moves on under it.
 const ATTEMPTS_MAX: u32 = 40;
@@ -52,6 +52,8 @@ pub(super) struct Made {
     /// The last commit up to which it has all.
     pub(super) has: SeqNo,
     pub(super) attempts: u32,
+    /// The error of the lock, if a process had a database in a directory open for writing.
+    pub(super) writer: Option<Error>,
     pub(super) moment: Option<Moment>,
 }
 
@@ -62,8 +64,9 @@ impl Viewing {
         let (options, env, functions) = (&self.options, &self.env, &self.functions);
         match &self.source {
             Source::Directory { disk, path } => {
-                let (engine, attempts) = Engine::follow_on(disk, path, options, env, functions, previous)?;
-                Ok(Some(Made { has: engine.visible(), engine, attempts, moment: None }))
+                let viewed = Viewed::of(disk, path, options, env, functions, previous)?;
+                let (has, attempts, writer) = (viewed.engine.visible(), viewed.attempts, viewed.writer);
+                Ok(Some(Made { has, engine: viewed.engine, attempts, writer, moment: None }))
             }
             Source::Elsewhere(source) => {
                 let seen = before.and_then(|(_, moment)| moment);
@@ -75,7 +78,8 @@ impl Viewing {
                         let engine = opened?;
                         let has = parts.has.unwrap_or_else(|| engine.visible());
                         debug_assert!(has <= engine.visible(), "a view has no commit behind its last one");
-                        return Ok(Some(Made { engine, has, attempts, moment: Some(parts.moment) }));
+                        let moment = Some(parts.moment);
+                        return Ok(Some(Made { engine, has, attempts, writer: None, moment }));
                     }
                     env.clock.sleep(PAUSE);
                 }

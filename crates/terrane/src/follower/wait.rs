@@ -31,7 +31,7 @@ impl Follower {
     /// # Errors
     /// As [`Db::open_follower`].
     pub fn measure_lag(&self) -> Result<Lag> {
-        let turn = *self.turn.lock();
+        let turn = self.turn.lock().clone();
         self.viewing.lag(turn.moment.as_ref(), turn.stats.seq)
     }
 

@@ -105,3 +105,36 @@ fn prometheus_can_parse_the_text() {
     assert_eq!(samples["terrane_flush_seconds_bucket{le=\"+Inf\"}"], samples["terrane_flush_seconds_count"]);
     assert!(samples.keys().filter(|name| name.starts_with("terrane_table_extents{")).count() == 2);
 }
+
+/// About one get and one commit of 64 is timed, whatever else samples are for.
+#[test]
+fn samples_of_gets_and_commits_are_timed() {
+    for other_samples in ["on", "off"] {
+        let dir = tempfile::tempdir().unwrap();
+        let mut options = Options::default();
+        options.set("experiments.hot_cold", other_samples).unwrap();
+        options.set("adaptive_shape", if other_samples == "on" { "auto" } else { "off" }).unwrap();
+        let db = Db::open_with(dir.path().join("data"), &options).unwrap();
+        let table = db.create_table("users", &TableOptions::new()).unwrap();
+        for key in 0..5_000u32 {
+            db.put(key.to_be_bytes(), b"value").unwrap();
+            table.put(key.to_be_bytes(), b"value").unwrap();
+            assert!(db.get(key.to_be_bytes()).unwrap().is_some());
+            assert!(table.get(key.to_be_bytes()).unwrap().is_some());
+        }
+        for name in ["get_nanos", "commit_nanos"] {
+            // The gaps follow from a fixed start: 10,000 operations are about 156 samples.
+            let samples = number(&db, None, name);
+            assert!((140..175).contains(&samples), "{name}: {samples}");
+        }
+        let text = db.statistics().to_prometheus();
+        let samples = parsed(&text);
+        let (sum, count) = (samples["terrane_get_seconds_sum"], samples["terrane_get_seconds_count"]);
+        assert!(sum > 0.0 && sum / count < 60.0, "{sum} seconds of {count} gets");
+        assert_eq!(
+            samples["terrane_commit_seconds_bucket{le=\"+Inf\"}"],
+            number(&db, None, "commit_nanos") as f64
+        );
+        db.close().unwrap();
+    }
+}

@@ -19,9 +19,9 @@ pub(super) fn of(sample: &Sample<'_>) -> Value {
     let latencies = sample.latencies().into_iter().map(|latency| {
         let value = json!({
             "count": latency.count, "since_open": latency.is_total, "p50": latency.p50, "p99": latency.p99,
-            "p99_9": latency.p999, "max": latency.max,
+            "p99_9": latency.p999, "max": latency.max, "one_in": latency.one_in,
         });
-        (format!("{}_micros", latency.name), value)
+        (latency.name, value)
     });
     json!({
         "database": page.database.to_string(),

@@ -1,7 +1,10 @@
 //! Rates between two pages of one writer, and the latencies of operations that ended between them.
 
+use std::time::Duration;
+
 use terrane::{MetricsPage, PageHistogram, PageTable, SharedMetrics};
 use terrane_base::metrics::HistogramSnapshot;
+use terrane_base::sampling;
 
 /// More than any bucket counts: whatever a page says, sums of buckets stay numbers.
 const COUNT_MAX: u64 = 1 << 48;
@@ -13,10 +16,17 @@ pub(super) struct Sample<'a> {
     before: Option<&'a MetricsPage>,
 }
 
-/// A distribution of what ended between two pages or, if nothing did, since the opening.
+/// Distributions of which one in [`sampling::EVERY`] values is in the page.
+const SAMPLED: [&str; 2] = ["get_nanos", "commit_nanos"];
+
+/// A distribution of what ended between two pages or, if nothing did, since the opening. Times are in the
+/// unit of its name.
 pub(super) struct Latency {
+    /// As the page has it.
     pub(super) name: String,
-    /// How many ended between the two pages.
+    /// One in so many is measured.
+    pub(super) one_in: u64,
+    /// How many that were measured ended between the two pages.
     pub(super) count: u64,
     /// True if the quantiles are those since the opening.
     pub(super) is_total: bool,
@@ -25,6 +35,18 @@ pub(super) struct Latency {
     pub(super) p999: u64,
     /// The greatest value since the opening.
     pub(super) max: u64,
+}
+
+impl Latency {
+    /// The name without its unit.
+    pub(super) fn short_name(&self) -> &str {
+        self.name.trim_end_matches("_micros").trim_end_matches("_nanos")
+    }
+
+    /// A value as a time.
+    pub(super) fn time(&self, value: u64) -> Duration {
+        if self.name.ends_with("_nanos") { Duration::from_nanos(value) } else { Duration::from_micros(value) }
+    }
 }
 
 /// The identity of a page: it differs between any two pages.
@@ -93,7 +115,8 @@ impl<'a> Sample<'a> {
         let count = if earlier.is_some() { between.count() } else { 0 };
         let shown = if is_total { total } else { between };
         Latency {
-            name: histogram.name.trim_end_matches("_micros").to_owned(),
+            one_in: if SAMPLED.contains(&&*histogram.name) { sampling::EVERY } else { 1 },
+            name: histogram.name.clone(),
             count,
             is_total,
             p50: shown.quantile(500),

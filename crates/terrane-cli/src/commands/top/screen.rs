@@ -136,11 +136,13 @@ fn throttle(sample: &Sample<'_>) -> String {
 }
 
 fn latency_line(latency: &Latency, seconds: Option<f64>) -> String {
-    let ended = rate(seconds.map(|seconds| latency.count as f64 / seconds));
-    let at = |micros: u64| time(Duration::from_micros(micros));
+    let about = if latency.one_in > 1 { "~" } else { "" };
+    let all = latency.count as f64 * latency.one_in as f64;
+    let ended = format!("{about}{}", rate(seconds.map(|seconds| all / seconds)));
+    let at = |value: u64| time(latency.time(value));
     let (p50, p99, p999, max) = (at(latency.p50), at(latency.p99), at(latency.p999), at(latency.max));
     let since = if latency.is_total && latency.max > 0 { "  since the opening" } else { "" };
-    format!("{:<12}{ended:>10}{p50:>11}{p99:>11}{p999:>11}{max:>11}{since}", shown(&latency.name))
+    format!("{:<12}{ended:>10}{p50:>11}{p99:>11}{p999:>11}{max:>11}{since}", shown(latency.short_name()))
 }
 
 fn jobs(sample: &Sample<'_>, lines: &mut Vec<String>) {
@@ -239,6 +241,7 @@ fn bytes_rate(rate: Option<f64>) -> String {
 pub(super) fn time(time: Duration) -> String {
     let seconds = time.as_secs();
     match () {
+        () if !time.is_zero() && time < Duration::from_micros(1) => format!("{} ns", time.as_nanos()),
         () if time < Duration::from_millis(1) => format!("{} us", time.as_micros()),
         () if time < Duration::from_secs(1) => format!("{:.1} ms", time.as_secs_f64() * 1e3),
         () if seconds < 60 => format!("{:.1} s", time.as_secs_f64()),

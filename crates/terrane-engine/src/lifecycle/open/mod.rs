@@ -285,11 +285,13 @@ fn recover_journal(
     way: Way<'_>,
 ) -> Result<Recovered> {
     let dir = &dir.join(JOURNAL);
-    let follows = way.following().is_some();
+    // A database that no process writes is read as a whole.
+    let follows = way.following().is_some_and(|following| !following.is_idle());
     if !options.read_only {
         finish_swap(disk, dir, state)?;
     } else if !state.segments.is_empty() || !way.reads_parts() {
-        refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
+        let is_view = way.following().is_some();
+        refuse_unfinished(&**disk, dir, state, if is_view { Kind::Busy } else { Kind::Invalid })?;
     }
     let (until, is_in_bucket) = (way.until(), way.address().is_some());
     let recovery = Recovery {

@@ -192,6 +192,8 @@ numbers! {
 }
 
 histograms! {
+    get_nanos, histogram, "nanoseconds", "Time that point reads took, of samples: about one in 64 of each thread, its first one included. Others read no clock.";
+    commit_nanos, histogram, "nanoseconds", "Time from the call of a write or a commit of a transaction to its return, waits and syncs included, of samples as those of reads.";
     write_wait_micros, histogram, "microseconds", "Time that pacing and the wait for memory held back each write that they held back at all; locks and the device not counted.";
     flush_micros, histogram, "microseconds", "Time that each flush took, failed and cancelled ones included.";
     compaction_micros, histogram, "microseconds", "Time that each compaction job took, failed and cancelled ones included.";

@@ -1,8 +1,8 @@
 //! Statistics as text for Prometheus, exposition format 0.0.4.
 //!
 //! Names begin with `terrane_`; counters end with `_total`. Times are in seconds, as is the custom there:
-//! `_micros` becomes `_seconds`. Metrics of a table have a label `table`. A metric's lines follow each other,
-//! whatever table they are of.
+//! `_micros` and `_nanos` become `_seconds`. Metrics of a table have a label `table`. A metric's lines follow
+//! each other, whatever table they are of.
 
 use std::fmt::Write as _;
 
@@ -10,8 +10,8 @@ use terrane_base::metrics::{BUCKETS, HistogramSnapshot, Metric, MetricKind};
 
 use crate::observe::stats::{MetricValue, Sample, Statistics};
 
-/// Microseconds of a second.
-const MICROS: f64 = 1e6;
+/// Units of time: the end of the name, the unit, and how many are a second.
+const TIMES: [(&str, &str, f64); 2] = [("_micros", "microseconds", 1e6), ("_nanos", "nanoseconds", 1e9)];
 
 impl Statistics {
     /// The statistics in the text format of Prometheus, version 0.0.4: what a server answers at `/metrics`
@@ -36,25 +36,31 @@ impl Statistics {
 
 /// The name without what Prometheus adds for parts of a histogram.
 fn name_of(metric: &Metric) -> String {
-    let name =
-        if is_time(metric) { metric.name.replace("_micros", "_seconds") } else { metric.name.to_owned() };
+    let name = match time_of(metric) {
+        Some((end, _)) => metric.name.replace(end, "_seconds"),
+        None => metric.name.to_owned(),
+    };
     let suffix = if metric.kind == MetricKind::Counter { "_total" } else { "" };
     format!("terrane_{name}{suffix}")
 }
 
-fn is_time(metric: &Metric) -> bool {
-    metric.unit == "microseconds"
+/// Of a time: the end of its name, and how many of its unit are a second.
+fn time_of(metric: &Metric) -> Option<(&'static str, f64)> {
+    TIMES.iter().find(|(_, unit, _)| *unit == metric.unit).map(|(end, _, in_a_second)| (*end, *in_a_second))
 }
 
 fn shown(metric: &Metric, value: u64) -> String {
-    if is_time(metric) { format!("{}", value as f64 / MICROS) } else { value.to_string() }
+    match time_of(metric) {
+        Some((_, in_a_second)) => format!("{}", value as f64 / in_a_second),
+        None => value.to_string(),
+    }
 }
 
 // Writing to a string cannot fail.
 fn write_head(text: &mut String, metric: &Metric) {
     let name = name_of(metric);
     // A unit says more than a name, and has no line of its own in this version of the format.
-    let unit = if is_time(metric) { "seconds" } else { metric.unit };
+    let unit = if time_of(metric).is_some() { "seconds" } else { metric.unit };
     let help = metric.about.replace('\\', "\\\\").replace('\n', "\\n");
     let _ = writeln!(text, "# HELP {name} {help} Unit: {unit}.");
     let _ = writeln!(text, "# TYPE {name} {}", metric.kind.as_str());

@@ -1,12 +1,13 @@
 //! Crashes, lost answers and refusals at each call of the making of a clone.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use terrane::Kind;
-use terrane_base::Result;
-use terrane_base::env::Clock;
+use terrane::{Kind, Options};
+use terrane_base::env::{Clock, Env};
+use terrane_base::{Functions, Result};
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
-use terrane_remote::{Bucket, UnfinishedClone};
+use terrane_remote::{Bucket, CloneProgress, UnfinishedClone};
 
 use super::{Place, compact, filled, of_filled, rows};
 use crate::support::{names, refused, retrying};
@@ -214,5 +215,39 @@ fn a_reference_to_the_pin_of_another_clone_takes_nothing_back() {
     let text = refused(removed(&place, "other"), Kind::Corrupt);
     assert!(text.contains("the pin is that of another clone") && text.contains("db/gc/pins"), "{text}");
     assert_eq!((place.pins(), names(&*place.bucket, "other").len()), (1, 1));
+    assert_eq!(rows(&place.open("copy")), of_filled());
+}
+
+/// Whenever its caller ends a clone, nothing is left of it, and the next one needs no removal.
+#[test]
+fn a_clone_that_its_caller_ends_leaves_nothing() {
+    let place = Place::new();
+    filled(&place).close().expect("closes");
+    let mut ended = 0;
+    loop {
+        let (from, to) = (place.deployment("db"), place.deployment("copy"));
+        let bucket: Arc<dyn Bucket> = place.bucket.clone();
+        let mut seen: Vec<CloneProgress> = Vec::new();
+        let mut tell = |progress: &CloneProgress| {
+            seen.push(*progress);
+            if seen.len() > ended { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let options = (&Options::default(), Functions::default());
+        let made =
+            from.clone_in_until((bucket.clone(), bucket), (&to, None), options, Env::real(), &mut tell);
+        assert!(seen.is_sorted_by_key(|progress| progress.bytes_done), "{seen:?}");
+        let Err(error) = made else {
+            assert!(
+                seen.last().is_some_and(|last| last.bytes > 0 && last.bytes_done == last.bytes),
+                "{seen:?}"
+            );
+            break;
+        };
+        assert!(error.kind() == Kind::Cancelled && !error.to_string().contains("not all"), "{error}");
+        assert_eq!(names(&*place.bucket, "copy"), [""; 0], "ended at look {ended}");
+        assert_eq!(place.pins(), 0, "ended at look {ended}");
+        ended += 1;
+    }
+    assert!(ended > 3, "{ended} looks");
     assert_eq!(rows(&place.open("copy")), of_filled());
 }
