@@ -12,8 +12,9 @@
 //!
 //! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together. Of the others, those of at least
 //!   [`COLD_BYTES`] give their pages back to the system and keep their addresses, as many as leave
-//!   [`COLD_LEFT_BYTES_MAX`] behind; further ones and shorter ones go back to the allocator. When sixty-four readers load filters and index blocks at the same moment they have some
-//!   megabytes in buffers, and an allocator would keep as much in the arena of each of them.
+//!   [`COLD_LEFT_BYTES_MAX`] behind; further ones and shorter ones go back to the allocator. When sixty-four
+//!   readers load filters and index blocks at the same moment they have some megabytes in buffers, and an
+//!   allocator would keep as much in the arena of each of them.
 //! * *Long* ones, from [`LONG_BYTES`] on, always give their pages back and keep their addresses. If
 //!   they went back to the allocator, glibc would from then on take memory as long as the longest of them
 //!   from its arenas, and keep as much at the end of each.

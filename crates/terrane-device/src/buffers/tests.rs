@@ -90,7 +90,7 @@ fn the_ends_of_short_buffers_without_their_pages_have_a_bound_together() {
     }
     let of_part = |part: &Mutex<Part>| part.lock().cold.iter().map(Vec::len).sum::<usize>();
     let cold: usize = buffers.parts.iter().map(of_part).sum();
-    assert_eq!(cold, COLD_LEFT_BYTES_MAX / COLD_LEFT_BYTES, "as many as may be, and no more");
+    assert_eq!(cold, COLD_LEFT_BYTES_MAX / COLD_LEFT_BYTES, "as many as may be");
     assert_eq!(buffers.cold_short.load(Ordering::Relaxed), cold);
     let all = take(PARTS * COLD_KEPT_MAX + WARM_BYTES_MAX / COLD_BYTES);
     assert_eq!(buffers.cold_short.load(Ordering::Relaxed), 0, "those in use are not counted");

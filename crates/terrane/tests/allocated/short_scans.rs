@@ -89,8 +89,8 @@ fn a_short_scan_looks_at_no_clock_and_a_refresh_takes_no_memory() {
                 scan(key + 1);
             })
         });
-        // A thread that pins an epoch frees, now and then, what other threads have left, and notes in memory what
-        // is to be freed behind that: in one of some thousand pins, and so never three times running.
+        // A thread that pins an epoch frees, now and then, what other threads have left, and notes in memory
+        // what is to be freed behind that: in one of some thousand pins, and so never three times running.
         let least = costs.map(|(allocations, _)| allocations).into_iter().min();
         assert_eq!(least, Some(0), "{key}: after a write, and after none");
         assert!(costs.iter().all(|(_, looks)| *looks == 0), "{key}: {costs:?}");
