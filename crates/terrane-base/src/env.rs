@@ -30,7 +30,7 @@ pub trait Random: Send + Sync + Debug {
 
 /// A started thread that can be waited for.
 pub trait Joiner: Send {
-    /// Waits for the thread to end.
+    /// Waits for the thread to end; on that thread itself, which would wait for ever, returns at once.
     fn join(self: Box<Self>);
 }
 
@@ -186,6 +186,9 @@ struct RealJoiner(std::thread::JoinHandle<()>);
 
 impl Joiner for RealJoiner {
     fn join(self: Box<Self>) {
+        if self.0.thread().id() == std::thread::current().id() {
+            return;
+        }
         // A panic of a background thread was already reported by the panic hook.
         let _ = self.0.join();
     }

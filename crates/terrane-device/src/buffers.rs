@@ -11,9 +11,10 @@
 //! ```
 //!
 //! * *Short* buffers stay as they are, [`WARM_BYTES_MAX`] together. Of the others, those of at least
-//!   [`COLD_BYTES`] give their pages back to the system and keep their addresses, shorter ones go back to the
-//!   allocator. When sixty-four readers load filters and index blocks at the same moment they have some
-//!   megabytes in buffers, and an allocator would keep as much in the arena of each of them.
+//!   [`COLD_BYTES`] give their pages back to the system and keep their addresses, as many as leave
+//!   [`COLD_LEFT_BYTES_MAX`] behind; further ones and shorter ones go back to the allocator. When sixty-four
+//!   readers load filters and index blocks at the same moment they have some megabytes in buffers, and an
+//!   allocator would keep as much in the arena of each of them.
 //! * *Long* ones, from [`LONG_BYTES`] on, always give their pages back and keep their addresses. If
 //!   they went back to the allocator, glibc would from then on take memory as long as the longest of them
 //!   from its arenas, and keep as much at the end of each.
@@ -46,8 +47,14 @@ const WARM_BYTES_MAX: usize = 2 << 20;
 /// Long buffers of a class that a part keeps: they take addresses alone.
 const LONG_KEPT_MAX: usize = 8;
 /// Short buffers of a class that a part keeps without their pages: sixty-four readers have one of a class
-/// each. The ends of such a buffer lie in pages that it does not have alone: about a page of each stays.
+/// each.
 const COLD_KEPT_MAX: usize = 16;
+/// Bytes of a short buffer without its pages that stay all the same, at most: its ends lie in pages that it
+/// does not have alone.
+const COLD_LEFT_BYTES: usize = 2 * mapping::PAGE_BYTES;
+/// Bytes that stay so of all short buffers that are kept without their pages: those of sixty-four readers in
+/// four classes at once.
+const COLD_LEFT_BYTES_MAX: usize = 2 << 20;
 /// Bytes of the long buffers that keep their pages. A job that reads an extent ahead leaves two of 256 and
 /// 320 KiB, and its next extent takes them: there is room for those of another job meanwhile.
 const LATEST_BYTES_MAX: usize = 1 << 20;
@@ -79,6 +86,8 @@ struct Buffers {
     parts: [Mutex<Part>; PARTS],
     /// Bytes of the short buffers in all parts that have their pages.
     warm_bytes: AtomicUsize,
+    /// Short buffers in all parts whose pages were given back.
+    cold_short: AtomicUsize,
     /// Long buffers that have their pages, in the order in which they were kept: a few, of any class. In no
     /// part.
     latest: Mutex<VecDeque<Vec<u8>>>,
@@ -108,7 +117,12 @@ pub fn keep_buffer(buffer: Vec<u8>) {
 impl Buffers {
     const fn new() -> Buffers {
         let parts = [const { Mutex::new(Part::new()) }; PARTS];
-        Buffers { parts, warm_bytes: AtomicUsize::new(0), latest: Mutex::new(VecDeque::new()) }
+        Buffers {
+            parts,
+            warm_bytes: AtomicUsize::new(0),
+            cold_short: AtomicUsize::new(0),
+            latest: Mutex::new(VecDeque::new()),
+        }
     }
 
     fn take(&self, len: usize) -> Vec<u8> {
@@ -125,7 +139,7 @@ impl Buffers {
         if (LONG_BYTES..=LATEST_LEN_MAX).contains(&bytes) {
             self.keep_latest(buffer);
         } else if bytes >= LONG_BYTES {
-            self.keep_addresses(buffer);
+            let _ = self.keep_addresses(buffer);
         } else if self.is_room_for(bytes) || self.give_up_another(class) && self.is_room_for(bytes) {
             self.part_to_fill().warm[class].push(buffer);
         } else {
@@ -136,9 +150,17 @@ impl Buffers {
     /// Keeps the addresses of a short buffer for which there is no room with its pages.
     fn keep_cold(&self, buffer: Vec<u8>) {
         debug_assert!(buffer.capacity() < LONG_BYTES, "long buffers have rules of their own");
-        if buffer.capacity() >= COLD_BYTES {
-            self.keep_addresses(buffer);
+        // Before the system is asked to take pages of a buffer that is freed as a whole.
+        if buffer.capacity() >= COLD_BYTES && self.is_room_for_cold() && !self.keep_addresses(buffer) {
+            self.cold_short.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Counts a short buffer without its pages if all of them may be one more.
+    fn is_room_for_cold(&self) -> bool {
+        let fit = |cold: usize| (cold < COLD_LEFT_BYTES_MAX / COLD_LEFT_BYTES).then_some(cold + 1);
+        // Relaxed: a number and nothing else.
+        self.cold_short.fetch_update(Ordering::Relaxed, Ordering::Relaxed, fit).is_ok()
     }
 
     /// Keeps a long buffer with its pages, and those of older ones no longer.
@@ -155,26 +177,28 @@ impl Buffers {
             let oldest = latest.pop_front();
             // The system takes pages without the lock.
             drop(latest);
-            oldest.into_iter().for_each(|buffer| self.keep_addresses(buffer));
+            let _ = oldest.is_some_and(|buffer| self.keep_addresses(buffer));
         }
     }
 
-    /// Gives the pages of a buffer back and keeps its addresses, unless enough of its class are kept.
-    fn keep_addresses(&self, mut buffer: Vec<u8>) {
+    /// Gives the pages of a buffer back and keeps its addresses; frees it and returns false if enough of its
+    /// class are kept, or the system does not take pages.
+    fn keep_addresses(&self, mut buffer: Vec<u8>) -> bool {
         let bytes = buffer.capacity();
         let class = class_for(bytes).expect("a buffer that is kept is of a class");
         debug_assert!(bytes >= COLD_BYTES, "most pages of a buffer of {bytes} bytes are not its own");
         if !mapping::forget(&mut buffer) {
-            return;
+            return false;
         }
         let most = if bytes >= LONG_BYTES { LONG_KEPT_MAX } else { COLD_KEPT_MAX };
         let mut part = self.part_to_fill();
         if part.cold[class].len() < most {
             part.cold[class].push(buffer);
-            return;
+            return true;
         }
         // The buffer is freed without the lock.
         drop(part);
+        false
     }
 
     /// Counts a short buffer if all of them may have so many bytes more.
@@ -202,11 +226,21 @@ impl Buffers {
             return Some(latest);
         }
         let Some(found) = self.parts_from_own().find_map(|part| part.try_lock()?.warm[class].pop()) else {
-            return self.parts_from_own().find_map(|part| part.try_lock()?.cold[class].pop());
+            return self.kept_cold(class);
         };
         let bytes = found.capacity();
         let warm = self.warm_bytes.fetch_sub(bytes, Ordering::Relaxed);
         assert!(warm >= bytes, "a buffer of {bytes} bytes leaves {warm} bytes of kept ones");
+        Some(found)
+    }
+
+    /// A kept buffer of a class whose pages were given back.
+    fn kept_cold(&self, class: usize) -> Option<Vec<u8>> {
+        let found = self.parts_from_own().find_map(|part| part.try_lock()?.cold[class].pop())?;
+        if found.capacity() < LONG_BYTES {
+            let cold = self.cold_short.fetch_sub(1, Ordering::Relaxed);
+            assert!(cold > 0, "a short buffer without pages was kept and not counted");
+        }
         Some(found)
     }
 

@@ -35,7 +35,7 @@ pub(crate) fn fork_join(spawn: &dyn Spawn, threads: usize, work: &(dyn Fn() + Sy
     };
     let guarded: &(dyn Fn() + Sync) = &guarded;
     // SAFETY: every thread that gets the reference is joined before this function returns or unwinds, by
-    // `Threads`, and `Joiner::join` returns only when the thread has ended.
+    // `Threads`, and `Joiner::join` returns only when the thread has ended: the caller is another thread.
     let for_threads: &'static (dyn Fn() + Sync) = unsafe { std::mem::transmute(guarded) };
     let mut started = Threads(Vec::new());
     for number in 1..threads {

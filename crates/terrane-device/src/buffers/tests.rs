@@ -72,6 +72,33 @@ fn short_buffers_of_many_readers_beyond_the_bound_keep_their_addresses_alone() {
     assert!(warm <= WARM_BYTES_MAX);
 }
 
+/// Every part has room for as many of each class: the ends of all of them would be 6 MiB.
+#[test]
+#[cfg_attr(miri, ignore = "frees such buffers, to find uses of them")]
+fn the_ends_of_short_buffers_without_their_pages_have_a_bound_together() {
+    let buffers = Buffers::new();
+    let classes = class_for(COLD_BYTES).unwrap()..class_for(LONG_BYTES).unwrap();
+    let take = |of_each: usize| -> Vec<_> {
+        let lens = classes.clone().flat_map(|class| std::iter::repeat_n(bytes_of(class), of_each));
+        lens.map(|len| buffers.take(len)).collect()
+    };
+    for own in 0..PARTS {
+        let is_other = |at: &usize| *at != own;
+        let others: Vec<_> = (0..PARTS).filter(is_other).map(|at| buffers.parts[at].lock()).collect();
+        take(COLD_KEPT_MAX).into_iter().for_each(|buffer| buffers.keep(buffer));
+        drop(others);
+    }
+    let of_part = |part: &Mutex<Part>| part.lock().cold.iter().map(Vec::len).sum::<usize>();
+    let cold: usize = buffers.parts.iter().map(of_part).sum();
+    assert_eq!(cold, COLD_LEFT_BYTES_MAX / COLD_LEFT_BYTES, "as many as may be");
+    assert_eq!(buffers.cold_short.load(Ordering::Relaxed), cold);
+    let all = take(PARTS * COLD_KEPT_MAX + WARM_BYTES_MAX / COLD_BYTES);
+    assert_eq!(buffers.cold_short.load(Ordering::Relaxed), 0, "those in use are not counted");
+    all.into_iter().for_each(|buffer| buffers.keep(buffer));
+    let cold: usize = buffers.parts.iter().map(of_part).sum();
+    assert_eq!(buffers.cold_short.load(Ordering::Relaxed), cold, "those that were freed are not, either");
+}
+
 #[test]
 fn a_buffer_has_the_capacity_that_is_foretold() {
     let buffers = Buffers::new();

@@ -45,12 +45,15 @@ impl Maintenance {
             // handle ends them. Did they hold it while they wait, two of them would hold it in turn, for
             // ever.
             let engine = Arc::downgrade(engine);
+            let scheduler = self.background.scheduler.clone();
             if let Some(stepper) = self.env.spawn.stepper() {
-                let step = move || engine.upgrade().map_or(Step::Ended, |engine| engine.work_step());
+                let step = move || {
+                    scheduler.do_handed_over();
+                    engine.upgrade().map_or(Step::Ended, |engine| engine.work_step())
+                };
                 stepper.add(&format!("terrane-{number}"), Box::new(step));
                 continue;
             }
-            let scheduler = self.background.scheduler.clone();
             let nice = self.options.experiments.background_nice as u8;
             let body = move || {
                 if nice > 0 {
@@ -59,6 +62,7 @@ impl Maintenance {
                 }
                 loop {
                     let seen = scheduler.signals();
+                    scheduler.do_handed_over();
                     let step = |engine: MaintenanceRef| {
                         let _working = Working::of(engine.instance());
                         engine.work_step()

@@ -38,7 +38,7 @@ impl Engine {
             Turn::Done
         };
         let writer = &self.background.page_writer;
-        let thread = (&*self.env.spawn, "terrane-metrics");
+        let thread = (&*self.env.spawn, "terrane-metrics", self.instance());
         if writer.start(thread, Duration::from_millis(interval), turn).is_err() {
             // A database does not fail because nothing looks into it.
             add(&self.counters.metrics_page_errors, 1);

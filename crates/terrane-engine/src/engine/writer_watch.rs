@@ -49,9 +49,9 @@ impl Engine {
             upkeep();
             Turn::Done
         };
-        let spawn = &*self.env.spawn;
-        self.background.writer_watch.start((spawn, "terrane-writer"), interval, look)?;
-        self.background.upkeep.start((spawn, "terrane-upkeep"), interval, work)
+        let (spawn, instance) = (&*self.env.spawn, self.instance());
+        self.background.writer_watch.start((spawn, "terrane-writer", instance), interval, look)?;
+        self.background.upkeep.start((spawn, "terrane-upkeep", instance), interval, work)
     }
 
     /// Checks that no other writer has taken the database over. If one has, no commit succeeds from now on.

@@ -15,7 +15,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Batch, Error, Functions, Kind, Result, TableId};
 use terrane_device::{Disk, MemDisk};
-use terrane_engine::{Engine, OpenedParts, Parts, PartsRequest};
+use terrane_engine::{Engine, OpenedParts, Parts, PartsRequest, Upkeep};
 use terrane_format::manifest::DatabaseId;
 use terrane_levels::{Manifest, ManifestLog, ManifestSettings, ManifestSize, State, journal_place};
 use terrane_storage::{LocalStore, StoreSettings};
@@ -227,16 +227,31 @@ impl ManifestLog for CountingLog {
     }
 }
 
-/// Parts whose upkeep says that it began, and ends when `release` is closed.
-#[derive(Debug)]
-struct SlowUpkeep {
+/// Parts with a manifest that keeps nothing, and this upkeep.
+struct WithUpkeep {
     disk: Arc<dyn Disk>,
     looks: Arc<AtomicU64>,
-    begun: mpsc::Sender<()>,
-    release: std::sync::Mutex<Option<mpsc::Receiver<()>>>,
+    upkeep: std::sync::Mutex<Option<Upkeep>>,
 }
 
-impl Parts for SlowUpkeep {
+impl std::fmt::Debug for WithUpkeep {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("WithUpkeep").finish_non_exhaustive()
+    }
+}
+
+impl WithUpkeep {
+    fn new(upkeep: impl FnMut() + Send + 'static) -> WithUpkeep {
+        let upkeep = std::sync::Mutex::new(Some(Box::new(upkeep) as Upkeep));
+        WithUpkeep { disk: Arc::new(MemDisk::new()), looks: Arc::default(), upkeep }
+    }
+
+    fn open(&self) -> Arc<Engine> {
+        Engine::open_elsewhere_on(request(self.disk.clone(), &small_options()), self).unwrap()
+    }
+}
+
+impl Parts for WithUpkeep {
     fn address(&self) -> &str {
         ELSEWHERE
     }
@@ -250,13 +265,7 @@ impl Parts for SlowUpkeep {
         self.disk.create_dir(Path::new(ELSEWHERE))?;
         self.disk.create_dir(&data)?;
         let store = LocalStore::open(self.disk.clone(), &data, StoreSettings::default())?;
-        let (begun, release) = (self.begun.clone(), self.release.lock().unwrap().take().unwrap());
-        let upkeep = move || {
-            let _ = begun.send(());
-            let _ = release.recv();
-        };
-        let upkeep: terrane_engine::Upkeep = Box::new(upkeep);
-        let upkeep = Some((Duration::from_millis(1), upkeep));
+        let upkeep = Some((Duration::from_millis(1), self.upkeep.lock().unwrap().take().unwrap()));
         Ok(OpenedParts {
             manifest: Arc::new(manifest),
             store: Arc::new(store),
@@ -271,13 +280,14 @@ impl Parts for SlowUpkeep {
 fn upkeep_that_takes_long_does_not_delay_the_look_for_another_writer() {
     let (begun, began) = mpsc::channel();
     let (released, release) = mpsc::channel::<()>();
-    let looks = Arc::new(AtomicU64::new(0));
-    let disk: Arc<dyn Disk> = Arc::new(MemDisk::new());
-    let release = std::sync::Mutex::new(Some(release));
-    let parts = SlowUpkeep { disk: disk.clone(), looks: looks.clone(), begun, release };
-    let engine = Engine::open_elsewhere_on(request(disk, &small_options()), &parts).unwrap();
+    let parts = WithUpkeep::new(move || {
+        let _ = begun.send(());
+        let _ = release.recv();
+    });
+    let engine = parts.open();
     began.recv().unwrap();
-    let (before, clock) = (looks.load(Ordering::Relaxed), Env::real().clock);
+    let (looks, clock) = (&parts.looks, Env::real().clock);
+    let before = looks.load(Ordering::Relaxed);
     // Not a figure: what has not come after as many looks never comes.
     let goes_on = (0..100_000).any(|_| {
         clock.sleep(Duration::from_millis(1));
@@ -286,4 +296,25 @@ fn upkeep_that_takes_long_does_not_delay_the_look_for_another_writer() {
     drop(released);
     assert!(goes_on, "the writer looks while upkeep is at work");
     engine.close().unwrap();
+}
+
+/// It may drop the last handle, or close the database itself.
+#[test]
+fn upkeep_is_done_on_a_thread_of_the_background_which_can_close_the_database() {
+    let (asked, ask) = mpsc::channel::<Arc<Engine>>();
+    let (answer, answered) = mpsc::channel();
+    let parts = WithUpkeep::new(move || {
+        if let Ok(engine) = ask.try_recv() {
+            let is_own = engine.is_on_own_thread();
+            let _ = answer.send((is_own, engine.put(TableId::DEFAULT, b"k", b"v", false), engine.close()));
+        }
+    });
+    let engine = parts.open();
+    assert!(!engine.is_on_own_thread());
+    asked.send(engine.clone()).unwrap();
+    let (is_own, put, closed) = answered.recv().expect("the thread does not wait for itself");
+    assert!(is_own, "a thread of the background");
+    assert_eq!(put.unwrap_err().kind(), Kind::Invalid, "it could wait for itself");
+    closed.unwrap();
+    assert!(engine.is_closing());
 }

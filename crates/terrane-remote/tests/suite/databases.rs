@@ -16,10 +16,10 @@ use terrane_remote::{Bucket, BucketStoreSettings, Deployment};
 use crate::support::{env, retrying};
 
 /// Looks until a condition holds: not a figure, a condition that fails after as many looks never holds.
-const LOOKS_MAX: u32 = 100_000;
+pub(crate) const LOOKS_MAX: u32 = 100_000;
 
 /// A deployment with its journal in `journal`, and limits so small that few writes flush and compact.
-fn deployment(journal: &Path) -> Deployment {
+pub(crate) fn deployment(journal: &Path) -> Deployment {
     let settings = BucketStoreSettings {
         object_bytes: 1 << 20,
         stage_bytes: 64 << 20,
@@ -68,11 +68,11 @@ impl Fixture {
         Fixture::new(Arc::new(MemoryBucket::new(Env::real().clock)))
     }
 
-    fn journal(&self, name: &str) -> PathBuf {
+    pub(crate) fn journal(&self, name: &str) -> PathBuf {
         self.root.path().join(name)
     }
 
-    fn open_as(&self, deployment: &Deployment) -> terrane::Result<Db> {
+    pub(crate) fn open_as(&self, deployment: &Deployment) -> terrane::Result<Db> {
         deployment.open_in(self.bucket.clone(), &Options::default(), Functions::default(), Env::real())
     }
 

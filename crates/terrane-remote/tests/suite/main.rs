@@ -13,6 +13,7 @@ mod grpc;
 mod hostile;
 mod jobs;
 mod journals;
+mod last_handles;
 mod leases;
 mod manifests;
 mod model;

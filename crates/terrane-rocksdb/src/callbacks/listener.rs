@@ -35,7 +35,7 @@ impl StallCondition {
 }
 
 /// The functions of a listener.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Functions {
     flush_began: OnJob<FlushJobInfo>,
     flush_ended: OnJob<FlushJobInfo>,
@@ -67,6 +67,12 @@ impl DatabaseAddress {
 }
 
 impl EventListener {
+    /// One that calls nothing.
+    #[cfg(test)]
+    pub(crate) fn silent() -> EventListener {
+        EventListener { state: State::new(std::ptr::null_mut(), None), functions: Functions::default() }
+    }
+
     fn job<T>(&self, callback: OnJob<T>, database: &DatabaseAddress, info: &T) {
         if let Some(callback) = callback {
             // SAFETY: the user's function, with the user's pointer, the handle of a database that is not

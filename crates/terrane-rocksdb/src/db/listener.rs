@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::{
     CancelCause, Error, ExtentFileInfo, ExtentSummary, JobBegan, JobEnded, JobKind, Kind, MemtableFrozen,
-    StallBegan, StallCause, StallEnded, WorkFailed,
+    StallBegan, StallCause, StallEnded, WeakDb, WorkFailed,
 };
 
 use crate::callbacks::listener::{DatabaseAddress, EventListener, StallCondition, Status};
@@ -34,7 +34,8 @@ pub(crate) struct DatabaseListener {
     listener: Arc<EventListener>,
     /// The handle lives until the database is closed; after that no listener is called.
     database: DatabaseAddress,
-    db: terrane::Db,
+    /// Weak: the database keeps the listener, and would keep itself open.
+    db: WeakDb,
     /// For how levels are numbered. Weak: a listener does not keep a dropped column family alive.
     families: Families,
     /// Set when the database begins to be closed.
@@ -47,7 +48,7 @@ impl DatabaseListener {
         DatabaseListener {
             listener,
             database: DatabaseAddress::of(database),
-            db: database.db.clone(),
+            db: database.db.downgrade(),
             families: database.weak_families(),
             is_closing: AtomicBool::new(false),
         }
@@ -60,7 +61,8 @@ impl DatabaseListener {
 
     /// How the levels of a column family are numbered in the events of a compaction into level `to`.
     fn levels(&self, family: &str, to: u8) -> Levels {
-        let shape = self.db.shape().tables.into_iter().find(|table| table.name == family);
+        let shape = self.db.upgrade().map(|db| db.shape());
+        let shape = shape.and_then(|shape| shape.tables.into_iter().find(|table| table.name == family));
         let deepest = shape.map_or(0, |shape| deepest_in(&shape)).max(to.into());
         self.families.named(family).map_or_else(Levels::default, |family| family.levels(deepest))
     }
@@ -72,7 +74,7 @@ impl DatabaseListener {
 
     /// The number of a column family; 0 if it is gone.
     fn family_id(&self, name: &str) -> u32 {
-        self.db.table(name).map_or(0, |table| table.number())
+        self.db.upgrade().and_then(|db| db.table(name).ok()).map_or(0, |table| table.number())
     }
 
     /// How the keys of a column family are ordered; as bytes if it is gone.

@@ -8,7 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use terrane_base::callback;
-use terrane_engine::{Engine, Holds, Shared};
+use terrane_engine::{Engine, Holds, Shared, close_apart};
 
 use crate::Db;
 
@@ -43,10 +43,7 @@ impl Drop for Handle {
         // A callback must not wait for work of which it may be a part, nor a thread of the background for its
         // own end, and no other handle is left to close the engine.
         if callback::is_inside() || self.engine.is_on_own_thread() {
-            let engine = self.engine.clone();
-            let close = Box::new(move || drop(engine.close()));
-            let _ = self.engine.env().spawn.spawn("terrane-close", close);
-            return;
+            return close_apart(&self.engine);
         }
         // No caller is left for the error; a caller that needs it calls `close`.
         let _ = self.engine.close();

@@ -68,8 +68,9 @@ use crate::{Table, TableOptions};
 /// [`WeakDb`](crate::WeakDb), which [`Db::downgrade`] returns.
 #[derive(Clone)]
 pub struct Db {
-    /// Also what keeps the database open.
-    default_table: Table,
+    /// Also what keeps the database open. By one count, not by those of its parts: programs clone a database
+    /// for each task.
+    default_table: Arc<Table>,
 }
 
 impl Db {
@@ -80,7 +81,7 @@ impl Db {
     fn of(handle: Arc<Handle>) -> Db {
         let inner =
             handle.engine().catalog().require("default").expect("every database has the default table");
-        Db { default_table: Table::new(handle, inner) }
+        Db { default_table: Arc::new(Table::new(handle, inner)) }
     }
 
     #[inline]
@@ -259,5 +260,21 @@ impl Db {
 impl fmt::Debug for Db {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Db").field("path", &self.path()).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_clone_of_a_database_changes_one_count() {
+        let db = Db::open_in_memory().expect("opens");
+        let counts = |db: &Db| (Arc::strong_count(db.handle()), Arc::strong_count(&db.default_table));
+        assert_eq!(counts(&db), (1, 1));
+        let clone = db.clone();
+        assert_eq!(counts(&db), (1, 2), "of the handle and of what a database holds");
+        drop(db);
+        assert_eq!(counts(&clone), (1, 1));
     }
 }

@@ -11,10 +11,12 @@ use std::path::Path;
 use std::sync::{Arc, Barrier, Mutex};
 
 use terrane::{
-    Batch, CompactionContext, CompactionFilter, Db, Durability, FilterDecision, Functions, IngestOptions,
-    KeyOrder, KeyOrders, Kind, MergeOperator, MergeOperators, Options, PrefixExtractor, PrefixExtractors,
-    Result, Table, TableOptions, TransactionOptions,
+    Batch, CompactionContext, CompactionFilter, Db, Durability, Env, Error, FilterDecision, Functions,
+    IngestOptions, KeyOrder, KeyOrders, Kind, Listener, MemoryDevice, MergeOperator, MergeOperators, Options,
+    PrefixExtractor, PrefixExtractors, Result, Table, TableOptions, TransactionOptions,
 };
+use terrane_base::callback;
+use terrane_base::env::{Joiner, Spawn};
 
 /// The answers, by callback, thread (`own` for one of the database's) and call; `None` is no error.
 type Answers = BTreeMap<(&'static str, &'static str, &'static str), Vec<Option<Kind>>>;
@@ -337,4 +339,59 @@ fn a_database_whose_last_handle_the_callback_of_a_ticket_drops_is_closed() {
         drop(db);
     });
     assert_eq!(open_once_closed(&path, &options).get("k").unwrap().unwrap(), "v");
+}
+
+/// The real threads, but for the one that closes.
+#[derive(Debug)]
+struct RefusesTheClose(Arc<dyn Spawn>);
+
+impl Spawn for RefusesTheClose {
+    fn spawn(&self, name: &str, body: Box<dyn FnOnce() + Send>) -> Result<Box<dyn Joiner>> {
+        if name == "terrane-close" {
+            Err(Error::invalid("no thread is left"))
+        } else {
+            self.0.spawn(name, body)
+        }
+    }
+
+    fn parallelism(&self) -> usize {
+        self.0.parallelism()
+    }
+}
+
+/// Hears nothing.
+struct Silent;
+
+impl Listener for Silent {}
+
+#[test]
+fn a_worker_closes_a_database_where_the_system_refuses_a_thread_for_it() {
+    for (background_threads, read_only) in [(1, false), (2, false), (1, true)] {
+        let device = MemoryDevice::new(64 << 20);
+        let options = Options { memory_bytes: 32 << 20, background_threads, ..Options::default() };
+        let open = |options: &Options| {
+            let env = Env { spawn: Arc::new(RefusesTheClose(Env::real().spawn)), ..Env::real() };
+            Db::open_on(device.disk(), "/data", options, env)
+        };
+        open(&options).unwrap().put("before", "v").unwrap();
+        let db = open(&Options { read_only, ..options.clone() }).unwrap();
+        assert_eq!(db.put("k", "v").is_ok(), !read_only);
+        let listener = Arc::new(Silent);
+        db.add_listener(listener.clone()).unwrap();
+        callback::call(|| drop(db)).unwrap();
+        let case = format!("{background_threads} workers, read-only: {read_only}");
+        let end = std::time::Instant::now() + std::time::Duration::from_secs(120);
+        let mut db = open(&options);
+        while db.as_ref().is_err_and(|error| error.kind() == Kind::Busy) || Arc::strong_count(&listener) > 1 {
+            assert!(std::time::Instant::now() < end, "{case}: it was not closed: {:?}", db.err());
+            std::thread::yield_now();
+            if db.is_err() {
+                db = open(&options);
+            }
+        }
+        let db = db.unwrap();
+        assert_eq!(db.contains("k").unwrap(), !read_only, "{case}");
+        let is_flushed = db.stats().records_recovered == 0;
+        assert!(is_flushed || background_threads == 1, "{case}: another worker can flush");
+    }
 }

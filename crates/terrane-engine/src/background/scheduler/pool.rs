@@ -17,6 +17,9 @@ use crate::observe::job_kind::JobKinds;
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
 
+/// Work that is no job.
+type HandedOver = Box<dyn FnOnce() + Send>;
+
 /// The pool of workers and what it runs.
 pub(crate) struct Scheduler {
     /// Runs the work of the pool on a thread that waits for it, if there are no threads.
@@ -27,6 +30,7 @@ pub(crate) struct Scheduler {
     pub(super) adaptation: Mutex<Adaptation>,
     /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
     signals: AtomicU64,
+    handed_over: Mutex<Option<HandedOver>>,
     pub(crate) workers: Mutex<Vec<Box<dyn Joiner>>>,
 }
 
@@ -39,6 +43,7 @@ impl Scheduler {
             changed: Condvar::new(),
             adaptation: Mutex::default(),
             signals: AtomicU64::new(0),
+            handed_over: Mutex::default(),
             workers: Mutex::default(),
         }
     }
@@ -47,6 +52,20 @@ impl Scheduler {
     pub(crate) fn wake(&self) {
         self.signals.fetch_add(1, Ordering::AcqRel);
         self.changed.notify_all();
+    }
+
+    /// Has a worker do this between two jobs.
+    pub(crate) fn hand_over(&self, work: HandedOver) {
+        let before = self.handed_over.lock().replace(work);
+        assert!(before.is_none(), "a database has one last handle");
+        self.wake();
+    }
+
+    /// Does what was handed over, if anything was. Called by a worker that holds nothing of the database.
+    pub(super) fn do_handed_over(&self) {
+        // Not under the lock: the work closes the pool.
+        let work = self.handed_over.lock().take();
+        work.into_iter().for_each(|work| work());
     }
 
     /// Takes the schedule to change it.
@@ -175,7 +194,7 @@ impl Scheduler {
         }
     }
 
-    /// Cancels everything and waits for the workers to end.
+    /// Cancels everything and waits for the workers to end, but for one that calls it itself.
     pub(crate) fn close(&self) {
         {
             let mut schedule = self.change();

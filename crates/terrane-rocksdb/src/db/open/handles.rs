@@ -207,3 +207,32 @@ export! {
         files::repair(Path::new(path.utf8()?), &engine, slots.functions())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::callbacks::listener::EventListener;
+
+    /// A panic in an opening drops the database without a close.
+    #[test]
+    fn a_database_that_is_dropped_is_not_kept_open_by_its_listener() {
+        let dir = tempfile::tempdir().expect("a temporary directory");
+        let path = dir.path().join("db");
+        let path = path.to_str().expect("UTF-8");
+        let mut options = Options::default();
+        options.fields.create_if_missing = 1;
+        options.listeners.push(Arc::new(EventListener::silent()));
+        let opened = || {
+            let wanted = [Wanted { name: DEFAULT, options: &options, ttl_seconds: 0 }];
+            boxed(open(path, &options, &wanted, Access::Write)?, &options, plain)
+        };
+        let database = opened().map_err(|failure| failure.text().to_owned()).expect("opens");
+        assert_eq!(database.listeners().len(), 1);
+        assert!(opened().is_err(), "it is open");
+        let kept = database.db.downgrade();
+        drop(database);
+        assert!(kept.upgrade().is_none(), "no handle is left");
+        let again = opened().map_err(|failure| failure.text().to_owned()).expect("it is closed");
+        close(&again);
+    }
+}
