@@ -45,6 +45,8 @@ impl Run {
         world.limits.lazy_values = seed.is_multiple_of(2);
         world.limits.scan_optimised_values = seed.is_multiple_of(5);
         world.limits.value_garbage_permille = [100, 300, 1000][(seed % 3) as usize];
+        // A device with room for all extents, or for short ones only, of jobs in parts.
+        world.room_bytes = [u64::MAX, 8 << 20, 0][(seed / 2 % 3) as usize];
         Run { world, numbers, seq: 0, keys, value_bytes: 20_000 }
     }
 
