@@ -210,6 +210,7 @@ fn parts_of_jobs_keep_every_reader() {
         let mut run = Run::new(seed);
         run.world.limits.merge_through = true;
         run.world.limits.part_bytes = 256 << 10;
+        run.world.room_bytes = u64::MAX;
         run.world.limits.job_bytes_max = 32 << 20;
         run.world.puts_off = true;
         run.keys = 1600;
