@@ -27,7 +27,7 @@ use terrane_device::{Disk, MemDisk};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::Metasnapshot;
-use terrane_storage::{LocalStore, Store, StoreSettings};
+use terrane_storage::{LocalStore, SLOT_BYTES, Store, StoreSettings};
 
 /// Entries of the larger source.
 const ENTRIES: u64 = 200_000;
@@ -180,6 +180,7 @@ impl Bench {
             drops_deletes: false,
             rewrites: false,
             part_bytes: u64::MAX,
+            extent_bytes_max: SLOT_BYTES as u64,
         }
     }
 

@@ -179,6 +179,8 @@ pub struct JobSpec {
     pub rewrites: bool,
     /// Output bytes after which replaced extents of the target may be published; `u64::MAX`: only at the end.
     pub part_bytes: u64,
+    /// An output extent ends at this many bytes: those of a slot, or fewer where the device is nearly full.
+    pub extent_bytes_max: u64,
 }
 
 impl JobSpec {

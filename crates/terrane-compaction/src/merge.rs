@@ -154,7 +154,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let open_bytes = self.sink.output.open_bytes();
         let is_enough = match memory.is_within() {
             true => self.sink.work.bytes_written + open_bytes as u64 >= self.step_bytes,
-            false => open_bytes == 0 || reuse::is_worth_a_slot(open_bytes as u64),
+            false => open_bytes == 0 || reuse::is_worth_a_slot(self.spec, open_bytes as u64),
         };
         is_enough
             && !self.sources.iter().any(Source::is_inside_extent)

@@ -24,6 +24,7 @@ mod idle;
 mod level;
 mod manual;
 mod read_heavy;
+mod room;
 mod runs;
 mod space;
 mod values;

@@ -179,6 +179,8 @@ pub struct TableShape<'a> {
     pub keeps_depth: bool,
     /// True if the data of the whole database are larger than its memory: most reads wait for the device.
     pub exceeds_memory: bool,
+    /// Bytes that were free on the device at the last look; `u64::MAX` if that is unknown.
+    pub room_bytes: u64,
     /// Key order of the table.
     pub collation: Collation,
 }
@@ -199,6 +201,7 @@ impl<'a> TableShape<'a> {
             may_be_wide: true,
             keeps_depth: false,
             exceeds_memory: false,
+            room_bytes: u64::MAX,
             collation: Collation::BYTES,
         }
     }

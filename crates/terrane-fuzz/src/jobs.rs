@@ -11,6 +11,7 @@ use terrane_compaction::{
 use terrane_format::checksum::crc32c;
 use terrane_format::extent::{ExtentMeta, Handle, Origin};
 use terrane_format::manifest::{DatabaseId, Place};
+use terrane_storage::SLOT_BYTES;
 
 use crate::Seed;
 
@@ -114,6 +115,7 @@ fn spec() -> JobSpec {
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,
+        extent_bytes_max: SLOT_BYTES as u64,
     }
 }
 

@@ -270,6 +270,12 @@ pub trait SegmentRegistrar: Send + Sync {
     fn flush_overhead(&self, _bytes: u64) -> u64 {
         0
     }
+
+    /// Bytes that a merge of what was flushed takes on the device before it gives some back; 0 where nothing
+    /// was.
+    fn merge_room(&self) -> u64 {
+        0
+    }
 }
 
 /// The state of a segment.

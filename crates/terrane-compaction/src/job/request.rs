@@ -17,6 +17,7 @@ use terrane_base::prefix_extractor::{self, PrefixExtractors};
 use terrane_base::{Error, Moment, Result, varint, verify};
 use terrane_format::extent::{ExtentMeta, Origin};
 use terrane_format::manifest::Place;
+use terrane_storage::SLOT_BYTES;
 
 use super::frame::Frame;
 use super::{JobKind, JobSpec};
@@ -126,7 +127,8 @@ impl JobRequest {
         if spec.is_move() {
             return Err(Stays::Moves);
         }
-        let mut spec = JobSpec { request: None, part_bytes: u64::MAX, ..spec.clone() };
+        let extent_bytes_max = SLOT_BYTES as u64;
+        let mut spec = JobSpec { request: None, part_bytes: u64::MAX, extent_bytes_max, ..spec.clone() };
         // What the job has decides, not what its table would separate: most tables have no long value. A rare
         // one stays in its entry, until a job here rewrites its block.
         (spec.output.value_compression, spec.output.separate_from) = (ValueCompression::AsTable, u64::MAX);

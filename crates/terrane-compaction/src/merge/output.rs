@@ -46,6 +46,12 @@ pub(super) struct Committed {
     pub(super) values: Vec<Arc<ExtentMeta>>,
 }
 
+/// Bytes at which an extent ends.
+fn extent_max(spec: &JobSpec) -> usize {
+    debug_assert!(spec.extent_bytes_max > 0, "an extent has an entry");
+    spec.extent_bytes_max.min(SLOT_BYTES as u64) as usize
+}
+
 /// Collects the output of one job.
 pub(super) struct Output<'a> {
     spec: &'a JobSpec,
@@ -108,7 +114,7 @@ impl<'a> Output<'a> {
             added: Vec::new(),
             relinked: HashSet::new(),
             slack: 0,
-            limit: SLOT_BYTES,
+            limit: extent_max(spec),
             grandparent: 0,
             met_bytes: 0,
             cut_is_due: false,
@@ -131,7 +137,7 @@ impl<'a> Output<'a> {
     fn is_sound(&self) -> bool {
         self.next_range <= self.ranges.len()
             && self.grandparent <= self.spec.grandparents.len()
-            && self.limit <= SLOT_BYTES
+            && self.limit <= extent_max(self.spec)
             && self.relinked.len() <= self.added.len()
     }
 
@@ -268,7 +274,7 @@ impl<'a> Output<'a> {
             "an extent has room for the entry that it gets"
         );
         // Asking the writer costs more than adding a small entry, so it is asked once per 32nd of a slot.
-        let left = self.limit.min(SLOT_BYTES).saturating_sub(self.open_bytes());
+        let left = self.limit.saturating_sub(self.open_bytes());
         let share = (SLOT_BYTES / 32).min(left / 2);
         self.slack = if self.writer.fits(0, share + bytes) { share + bytes } else { bytes };
         Ok(())
@@ -305,7 +311,7 @@ impl<'a> Output<'a> {
     }
 
     fn close_before(&mut self, behind: Behind<'_>, work: &mut Work) -> Result<()> {
-        (self.slack, self.limit, self.met_bytes, self.cut_is_due) = (0, SLOT_BYTES, 0, false);
+        (self.slack, self.limit, self.met_bytes, self.cut_is_due) = (0, extent_max(self.spec), 0, false);
         if self.writer.is_empty() {
             return Ok(());
         }

@@ -31,7 +31,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let is_inside = self
             .target_run()
             .is_some_and(|run| matches!(run.state(), SourceState::Block | SourceState::Entry));
-        (open_bytes == 0 || reuse::is_nearly_a_slot(open_bytes) || is_late)
+        (open_bytes == 0 || reuse::is_nearly_a_slot(self.spec, open_bytes) || is_late)
             && (!is_inside || terrane_base::planted!(PartWithinExtent))
             && self.sources[winner].key().is_some_and(|key| !self.sink.is_at(key))
     }

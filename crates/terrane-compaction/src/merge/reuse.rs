@@ -3,7 +3,6 @@
 use terrane_format::block::INTERVALS_MAX;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
-use terrane_storage::SLOT_BYTES;
 
 use crate::job::{JobKind, JobSpec};
 
@@ -37,18 +36,19 @@ pub(super) fn of_extent(spec: &JobSpec, meta: &ExtentMeta, open_bytes: usize) ->
     if spec.kind == JobKind::Gather {
         return Reuse::Blocks;
     }
-    let are_worth_slots = is_worth_a_slot(open_bytes as u64) && is_worth_a_slot(meta.bytes.into());
+    let are_worth_slots =
+        is_worth_a_slot(spec, open_bytes as u64) && is_worth_a_slot(spec, meta.bytes.into());
     if open_bytes == 0 || are_worth_slots { Reuse::Relink } else { Reuse::Blocks }
 }
 
 /// Returns true if this many bytes may become an extent of their own if there is a choice.
-pub(super) fn is_worth_a_slot(bytes: u64) -> bool {
-    bytes >= SLOT_BYTES as u64 / 2
+pub(super) fn is_worth_a_slot(spec: &JobSpec, bytes: u64) -> bool {
+    bytes >= spec.extent_bytes_max / 2
 }
 
-/// Returns true if an extent of this many bytes wastes little of its slot.
-pub(super) fn is_nearly_a_slot(bytes: u64) -> bool {
-    bytes >= SLOT_BYTES as u64 / 4 * 3
+/// Returns true if an extent of this many bytes wastes little of its slot, as far as it may be long.
+pub(super) fn is_nearly_a_slot(spec: &JobSpec, bytes: u64) -> bool {
+    bytes >= spec.extent_bytes_max / 4 * 3
 }
 
 /// Returns true if a block that overlaps no other source is copied. `compression` is that of its extent.

@@ -7,6 +7,7 @@ use terrane_base::{Collation, SeqNo, verify};
 use terrane_format::manifest::Place;
 
 use super::Picker;
+use super::room::{extent_bytes_max, part_bytes};
 use crate::job::{Grandparent, Input, JobKind, JobSpec, OutputSettings};
 use crate::range::{Hull, KeyRange};
 use crate::shape::{LevelView, bytes_of, overlapping, overlapping_range};
@@ -83,6 +84,9 @@ impl<'a> Picker<'a> {
         let is_gather = draft.kind == JobKind::Gather;
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
         let inputs: Vec<Input> = inputs.map(input).collect();
+        // What only moves is re-linked, which a job in parts does not do.
+        let replaces = inputs.iter().any(|input| input.place == Place::Level(draft.target));
+        let part_bytes = if replaces { part_bytes(draft.kind, self.shape.room_bytes) } else { u64::MAX };
         let spec = JobSpec {
             kind: draft.kind,
             request: None,
@@ -100,7 +104,8 @@ impl<'a> Picker<'a> {
             output: self.output_for(draft.target),
             drops_deletes: draft.drops_deletes,
             rewrites: draft.rewrites,
-            part_bytes: u64::MAX,
+            part_bytes,
+            extent_bytes_max: extent_bytes_max(self.shape.room_bytes),
         };
         verify!(spec.check());
         Some(spec)

@@ -12,6 +12,7 @@ use terrane_format::manifest::Place;
 use terrane_storage::SLOT_BYTES;
 
 use super::build::JobDraft;
+use super::room::extent_bytes_max;
 use super::{Cursors, Picker};
 use crate::claims::Claims;
 use crate::job::{JobKind, JobSpec, OutputSettings};
@@ -94,6 +95,7 @@ pub fn plan_dump(shape: &TableShape<'_>, limits: &Limits, id: u64) -> JobSpec {
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,
+        extent_bytes_max: extent_bytes_max(shape.room_bytes),
     }
 }
 

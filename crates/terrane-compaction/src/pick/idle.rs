@@ -12,6 +12,7 @@ use terrane_storage::SLOT_BYTES;
 use super::Picker;
 use super::build::{JobDraft, Slice};
 use super::level::bytes_of_slice;
+use super::room::is_scarce;
 use crate::job::{JobKind, JobSpec};
 use crate::range::Hull;
 use crate::versions::in_one_stripe;
@@ -116,8 +117,11 @@ impl<'a> Picker<'a> {
         })
     }
 
-    /// Small neighbours that fit into one slot.
+    /// Small neighbours that fit into one slot. None where the device has no room for full extents.
     fn gather_job(&self, number: u8) -> Option<JobSpec> {
+        if is_scarce(self.shape.room_bytes) {
+            return None;
+        }
         let level = self.shape.level(number);
         let totals = level.totals();
         let slot_bytes = totals.slots.saturating_mul(SLOT_BYTES as u64);

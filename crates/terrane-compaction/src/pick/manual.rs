@@ -126,19 +126,16 @@ fn step(job: Option<JobSpec>) -> RangeStep {
 /// Each returns `None` if nothing of the request is left in its level.
 impl Picker<'_> {
     fn range_of_runs(&self, request: &RangeRequest) -> Option<RangeStep> {
-        let mut found = None;
-        for (lead, run) in self.shape.runs.iter().enumerate() {
-            let wanted = overlapping_range(run.level, &request.range);
-            if wanted.is_empty() {
-                continue;
-            }
-            if self.can_sink(lead, wanted.start..wanted.start + 1) {
-                let (lead, wanted) = self.narrowed(lead, wanted);
-                return Some(step(self.sink(JobKind::Manual, lead, wanted)));
-            }
-            found = Some(RangeStep::Busy);
-        }
-        found
+        let wanted = |lead: usize| overlapping_range(self.shape.runs[lead].level, &request.range);
+        let mut leads = (0..self.shape.runs.len()).filter(|lead| !wanted(*lead).is_empty()).peekable();
+        leads.peek()?;
+        let jobs = leads.filter_map(|lead| {
+            let wanted = wanted(lead);
+            let is_free = self.can_sink(lead, wanted.start..wanted.start + 1);
+            let (lead, wanted) = is_free.then(|| self.narrowed(lead, wanted))?;
+            self.sink(JobKind::Manual, lead, wanted)
+        });
+        Some(step(self.first_with_room(jobs)))
     }
 
     fn range_of_level(&self, request: &RangeRequest, number: u8) -> Option<RangeStep> {

@@ -35,14 +35,14 @@ impl<'a> Picker<'a> {
     /// Moves a part of the overflow runs into L1, or with what they overlap there into L2.
     pub(super) fn runs_job(&self) -> Option<JobSpec> {
         let runs = 0..self.shape.runs.len();
-        runs.into_iter().find_map(|lead| {
+        self.first_with_room(runs.into_iter().filter_map(|lead| {
             let level = self.shape.runs[lead].level;
             let first = self.cursors.start_in_run(self.shape.table, level);
             let mut window = (0..level.len().min(WINDOW)).map(|offset| (first + offset) % level.len());
             let start = window.find(|start| self.can_sink(lead, *start..start + 1))?;
             let (lead, wanted) = self.narrowed(lead, start..level.len());
             self.pass_through(lead, wanted.clone()).or_else(|| self.sink(JobKind::Runs, lead, wanted))
-        })
+        }))
     }
 
     /// The run to begin with, and its wanted extents, so that the first of them takes at most [`RUNS_MAX`]
@@ -101,7 +101,8 @@ impl<'a> Picker<'a> {
             rewrites: false,
         };
         // Its output is large: replaced extents are freed as it proceeds.
-        Some(JobSpec { part_bytes: self.limits.part_bytes, ..self.build(draft)? })
+        let spec = self.build(draft)?;
+        Some(JobSpec { part_bytes: self.limits.part_bytes.min(spec.part_bytes), ..spec })
     }
 
     /// The extents of [`Self::sinking`], and all that they overlap in L2.

@@ -16,6 +16,7 @@ use terrane_compaction::{
 };
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
+use terrane_storage::SLOT_BYTES;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Did {
@@ -107,6 +108,7 @@ fn merge_under(
         drops_deletes: false,
         rewrites: true,
         part_bytes: u64::MAX,
+        extent_bytes_max: SLOT_BYTES as u64,
     };
     let result = world.compactor.run(&spec, control).unwrap();
     let extent = |meta: &Arc<ExtentMeta>| terrane_table::Extent::new((**meta).clone(), world.store.clone());

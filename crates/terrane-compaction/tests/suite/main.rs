@@ -14,6 +14,7 @@ mod merge;
 mod model;
 mod origin_reads;
 mod requests;
+mod room;
 mod script;
 mod scripts;
 mod support;

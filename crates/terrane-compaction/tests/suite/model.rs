@@ -45,6 +45,8 @@ impl Run {
         world.limits.lazy_values = seed.is_multiple_of(2);
         world.limits.scan_optimised_values = seed.is_multiple_of(5);
         world.limits.value_garbage_permille = [100, 300, 1000][(seed % 3) as usize];
+        // A device with room for all extents, or for short ones only, of jobs in parts.
+        world.room_bytes = [u64::MAX, 8 << 20, 0][(seed / 2 % 3) as usize];
         Run { world, numbers, seq: 0, keys, value_bytes: 20_000 }
     }
 
@@ -208,6 +210,7 @@ fn parts_of_jobs_keep_every_reader() {
         let mut run = Run::new(seed);
         run.world.limits.merge_through = true;
         run.world.limits.part_bytes = 256 << 10;
+        run.world.room_bytes = u64::MAX;
         run.world.limits.job_bytes_max = 32 << 20;
         run.world.puts_off = true;
         run.keys = 1600;

@@ -64,6 +64,11 @@ impl Job {
         !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim | Job::GiveSpaceBack { .. })
     }
 
+    /// Returns true if the device may have more or less free space behind it.
+    pub(crate) fn changes_room(&self) -> bool {
+        !matches!(self, Job::Freeze(_) | Job::Settle(_) | Job::Scrub)
+    }
+
     /// Returns true if it is a compaction that a caller asked for.
     pub(crate) fn is_manual(&self) -> bool {
         matches!(self, Job::Compact(_, spec) if spec.kind == CompactionKind::Manual)

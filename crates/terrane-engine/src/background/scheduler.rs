@@ -118,6 +118,9 @@ impl Maintenance {
             // What it has written lies in free slots. The device, which is full, needs them.
             let _ = self.reclaim_idle();
         }
+        if work.changes_room() {
+            self.look_at_room();
+        }
         let result = result.map_err(|error| self.blamed(work.table(), error));
         if result.is_ok() {
             self.background.space.note_done(work.kind());

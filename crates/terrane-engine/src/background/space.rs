@@ -5,7 +5,7 @@
 //!
 //! 1. *Asked for*, by a writer that was refused.
 //! 2. *Flushing* what was committed until then. If that fails the attempt has failed.
-//! 3. The active segment is sealed, unless it is short; *flushing* what was committed meanwhile.
+//! 3. The active segment is sealed, unless it is short and has room; *flushing* what was committed meanwhile.
 //! 4. The journal is trimmed, unless a check has the segments, and free slots and spare files are given back
 //!    to the device.
 //!
@@ -19,7 +19,7 @@ use std::time::Duration;
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{SegmentId, SeqNo};
-use terrane_journal::SegmentState;
+use terrane_journal::{SegmentInfo, SegmentState};
 
 use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
@@ -30,6 +30,8 @@ use crate::table::Table;
 
 /// An active segment of so many bytes is not worth another one.
 pub(crate) const SHORT_SEGMENT_BYTES: u64 = 64 << 10;
+/// A segment with less than one part in so many left is nearly full.
+const FULL_SHARE: u64 = 32;
 /// The first pause behind an attempt.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest one.
@@ -55,6 +57,8 @@ struct State {
     pause: Duration,
     /// Writers that wait for an attempt.
     waiting: u64,
+    /// Bytes that were free on the device behind the last job.
+    room_bytes: Option<u64>,
 }
 
 enum Phase {
@@ -205,6 +209,20 @@ impl Look<'_> {
 }
 
 impl Maintenance {
+    /// Looks how many bytes are free on the device; `u64::MAX` where it does not say.
+    pub(crate) fn look_at_room(&self) -> u64 {
+        let free = self.disk().free_bytes(self.dir()).unwrap_or(u64::MAX);
+        self.background.space.state.lock().room_bytes = Some(free);
+        free
+    }
+
+    /// As [`Maintenance::look_at_room`], at the last look: pickers look often, and what each job took and
+    /// gave back is known behind it.
+    pub(crate) fn room_bytes(&self) -> u64 {
+        let known = self.background.space.state.lock().room_bytes;
+        known.unwrap_or_else(|| self.look_at_room())
+    }
+
     /// For a writer that the device has refused: has an attempt begun, unless one is under way or nothing has
     /// changed since the last one. For a batch that only `removes` keys, another attempt is of use as soon as
     /// something was committed since.
@@ -296,12 +314,21 @@ impl StepOfSpace<'_> {
             Some(Phase::Flushing(_)) => {
                 // The next commit makes a segment of its own, so that a trim takes this one. Not before a
                 // flush has found room: small batches would have only the rest of this one.
-                let _ = engine.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
+                let _ = engine.journal.seal_longer_than(longest_left(&engine.journal.segments()));
                 step.next = Some(flush_for_space(engine, true));
             }
             None | Some(Phase::AtWork) => {}
         }
     }
+}
+
+/// The bytes of an active segment that is left. One that is nearly full is not: few batches fit, and its
+/// space is of more use.
+fn longest_left(segments: &[SegmentInfo]) -> u64 {
+    let active = segments.iter().rfind(|one| one.state == SegmentState::Active);
+    debug_assert!(active.is_none_or(|one| one.used <= one.bytes), "a segment has what fits: {active:?}");
+    let is_full = active.is_some_and(|one| one.bytes.saturating_sub(one.used) < one.bytes / FULL_SHARE);
+    if is_full { 0 } else { SHORT_SEGMENT_BYTES }
 }
 
 /// The last step, behind a flush up to `flushed`.

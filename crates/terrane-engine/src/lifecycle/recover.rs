@@ -379,6 +379,10 @@ impl SegmentRegistrar for Registrar {
     fn flush_overhead(&self, bytes: u64) -> u64 {
         self.1.flush_overhead(bytes)
     }
+
+    fn merge_room(&self) -> u64 {
+        self.1.merge_room()
+    }
 }
 
 impl Shared {

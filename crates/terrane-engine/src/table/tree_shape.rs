@@ -20,6 +20,7 @@ pub(crate) fn shape_of<'t>(table: &Table, tree: &'t Metasnapshot, snapshots: &'t
         may_be_wide: true,
         keeps_depth: false,
         exceeds_memory: table.exceeds_memory(0),
+        room_bytes: u64::MAX,
         collation: table.semantics.collation().clone(),
     }
 }

@@ -193,7 +193,7 @@ fn deletes_of_single_rows_on_a_full_device_make_room() {
     small.reopened().assert_rows(kept..more, 0);
 }
 
-/// So little is free that all of it is kept for flushes.
+/// So little is free that all of it is kept for flushes and merges.
 #[test]
 fn deletes_with_a_deadline_have_room_of_their_own_behind_a_flush() {
     let disk = MemDisk::new();
@@ -202,7 +202,7 @@ fn deletes_with_a_deadline_have_room_of_their_own_behind_a_flush() {
     small.put_all(0..ROWS, 0);
     let count = small.fill(ROWS).0;
     until("nothing is due", || !small.spawn.run(|_| true));
-    small.set_free(100 * KIB);
+    small.set_free(180 * KIB);
     let refused = (0..count).find(|number| small.delete(*number).is_err()).expect("the segment ends");
     let is_written = (0..1000).any(|_| {
         small.go_on();

@@ -7,7 +7,10 @@
 //! one is made.
 //!
 //! A caller that only removes rows may take of the space left free ([`crate::Journal::use_kept_room`]): the
-//! flush of it is short, and merges behind it give space back.
+//! flush of it is short, and merges behind it give space back. It leaves the room of a merge
+//! ([`crate::SegmentRegistrar::merge_room`]): runs of deletes would take that, too, and then nothing could
+//! give space back. Others leave the room of one such segment more, so that one of deletes is made in any
+//! case.
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 
@@ -115,12 +118,15 @@ impl Shared {
         let live: u64 = self.state.lock().live.iter().filter(has_records).map(Live::memory_bytes).sum();
         // A device without such an answer says so when it is full.
         let Ok(free) = self.disk.free_bytes(&self.dir) else { return Ok(Room::Free) };
-        let kept = (live + bytes).saturating_add(self.registrar.flush_overhead(bytes));
+        let (overhead, merge) = (self.registrar.flush_overhead(bytes), self.registrar.merge_room());
+        let for_deletes = if merge > 0 { merge.saturating_add(self.shortest() + overhead) } else { 0 };
+        let kept = (live + bytes).saturating_add(overhead).saturating_add(for_deletes);
         assert!(kept >= new, "a new segment is flushed as well, {new} bytes of {kept}");
         if free >= new.saturating_add(kept) {
             return Ok(Room::Free);
         }
         if bytes <= self.shortest()
+            && free >= new.saturating_add(for_deletes.saturating_sub(self.shortest()))
             && let Some(taken) = self.state.lock().kept_room.take()
         {
             return Ok(Room::Kept(taken));

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use crate::common::{DIR, Manifest, open, put, replay_rows, settings};
 use terrane_base::env::Env;
 use terrane_base::{Kind, Result, SeqNo};
-use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, OpenMode};
 use terrane_journal::{
     FileJournal, Journal, JournalSettings, JournalStart, SegmentRegistrar, SegmentSpec, SegmentState,
 };
@@ -131,34 +131,69 @@ fn a_long_segment_that_was_prepared_makes_room() {
     commit(&journal, 8000);
 }
 
-/// A device of one mebibyte on which a flush takes 400 KiB beside the records.
-#[test]
-fn the_room_that_is_left_has_what_a_flush_takes_beside_the_records() {
-    struct Beside(Manifest);
-    impl SegmentRegistrar for Beside {
-        fn register(&self, segment: &SegmentSpec) -> Result<()> {
-            self.0.register(segment)
-        }
-        fn flush_overhead(&self, bytes: u64) -> u64 {
-            assert!(bytes >= 64 * KIB, "a segment of {bytes} bytes");
-            400 * KIB
-        }
+/// A manifest that says what a flush takes beside the records, and what a merge takes.
+#[derive(Default)]
+struct Beside {
+    manifest: Manifest,
+    overhead: u64,
+    merge_room: u64,
+}
+
+impl SegmentRegistrar for Beside {
+    fn register(&self, segment: &SegmentSpec) -> Result<()> {
+        self.manifest.register(segment)
     }
+    fn flush_overhead(&self, bytes: u64) -> u64 {
+        assert!(bytes >= 64 * KIB, "a segment of {bytes} bytes");
+        self.overhead
+    }
+    fn merge_room(&self) -> u64 {
+        self.merge_room
+    }
+}
+
+/// A journal on a device of one mebibyte.
+fn on_one_mebibyte(beside: Beside) -> (MemDisk, Arc<dyn Disk>, FileJournal) {
     let memory = MemDisk::new();
     memory.set_capacity(1024 * KIB);
     let disk: Arc<dyn Disk> = Arc::new(memory.clone());
     disk.create_dir(Path::new(DIR)).unwrap();
     let settings = JournalSettings { leaves_room: true, ..settings(1024 * KIB) };
-    let beside = Arc::new(Beside(Manifest::default()));
-    let start = JournalStart::default();
+    let (beside, start) = (Arc::new(beside), JournalStart::default());
     let journal = FileJournal::open(disk.clone(), Path::new(DIR), &settings, &Env::real(), beside, &start);
-    let journal = journal.unwrap();
+    (memory, disk, journal.unwrap())
+}
+
+#[test]
+fn the_room_that_is_left_has_what_a_flush_takes_beside_the_records() {
+    let (memory, disk, journal) = on_one_mebibyte(Beside { overhead: 400 * KIB, ..Beside::default() });
     let refused =
         |number: u64| journal.commit(&put(&number.to_le_bytes(), &[7; 2000]), false, &mut |_| {}).err();
     let error = (0..1000).find_map(refused).expect("it takes more than the device has");
     assert!(error.lacks_space(), "{error}");
     let (used, free) = (memory.used_bytes(), disk.free_bytes(Path::new(DIR)).unwrap());
     assert!(used >= 64 * KIB && free >= used + 400 * KIB, "{used} bytes of segments, {free} are free");
+}
+
+/// Segments of deletes may take of the kept room, each behind a flush, as long as a merge has some.
+#[test]
+fn the_kept_room_has_a_segment_of_deletes_and_what_a_merge_takes() {
+    const MERGE: u64 = 200 * KIB;
+    let (_, disk, journal) = on_one_mebibyte(Beside { merge_room: MERGE, ..Beside::default() });
+    let commit = || journal.commit(&put(b"key", &[7; 2000]), false, &mut |_| {}).map(drop);
+    let free = || disk.free_bytes(Path::new(DIR)).unwrap();
+    // Another program takes what is free, as runs of deletes do.
+    let takes = disk.open(Path::new("other"), OpenMode::Create, false).unwrap();
+    let full = (0..1000).find_map(|_| commit().err()).expect("it takes more than the device has");
+    assert!(full.lacks_space() && free() >= MERGE + 64 * KIB, "{full}, {} bytes", free());
+    takes.allocate(0, free() - MERGE - 64 * KIB).unwrap();
+    journal.use_kept_room(Some(SeqNo(1)));
+    commit().unwrap();
+    assert_eq!(free(), MERGE);
+    journal.use_kept_room(Some(SeqNo(2)));
+    let refused = (0..1000).find_map(|_| commit().err()).expect("the segment ends");
+    assert!(refused.lacks_space(), "{refused}");
+    assert_eq!(free(), MERGE, "a merge would have no room");
 }
 
 #[test]

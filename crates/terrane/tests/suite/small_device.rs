@@ -22,13 +22,15 @@ fn fill(db: &Db, first: u64) -> (u64, Error) {
 
 /// The output of a merge that runs takes room for a while: a write that is refused meanwhile has room later.
 fn in_time(attempt: impl Fn() -> Result<()>) {
+    let mut refused = None;
     for _ in 0..100_000 {
         match attempt() {
-            Err(error) if error.kind() == Kind::Full => std::thread::yield_now(),
+            Err(error) if error.kind() == Kind::Full => refused = Some(error),
             done => return done.unwrap(),
         }
+        std::thread::yield_now();
     }
-    panic!("it never has room");
+    panic!("it never has room: {refused:?}");
 }
 
 fn assert_rows(db: &Db, from: u64, until: u64) {
@@ -66,7 +68,6 @@ fn a_device_of_one_megabyte_is_filled_and_takes_deletes() {
 }
 
 #[test]
-#[ignore = "an open defect: sometimes neither a merge nor a put has room behind the deletes"]
 fn a_device_of_one_megabyte_goes_on_behind_deletes() {
     let device = MemoryDevice::new(MIB);
     let (kept, count) = filled_and_deleted(&device);

@@ -9,6 +9,7 @@ use terrane_format::extent::{ExtentMeta, Origin};
 use terrane_format::manifest::{LEVEL_MAX, Place};
 use terrane_format::range_deletes::END_BYTES_MAX;
 use terrane_format::wire::Fields;
+use terrane_storage::SLOT_BYTES;
 
 use super::{DROPS_DELETES, END_EXCLUDED, END_INCLUDED, END_UNBOUNDED, FRAME, JobRequest, KINDS, REWRITES};
 use crate::job::{Grandparent, Input, JobKind, JobSpec, OutputSettings};
@@ -90,6 +91,7 @@ fn blank(kind: JobKind, table: TableId, target: Place, flags: u8) -> JobSpec {
         drops_deletes: flags & DROPS_DELETES != 0,
         rewrites: flags & REWRITES != 0,
         part_bytes: u64::MAX,
+        extent_bytes_max: SLOT_BYTES as u64,
     }
 }
 

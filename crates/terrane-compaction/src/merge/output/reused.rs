@@ -5,9 +5,8 @@ use std::sync::Arc;
 use terrane_base::Result;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::index::IndexRow;
-use terrane_storage::SLOT_BYTES;
 
-use super::{Output, out_of_order};
+use super::{Output, extent_max, out_of_order};
 use crate::job::Work;
 
 impl Output<'_> {
@@ -63,12 +62,13 @@ impl Output<'_> {
     /// extent are divided evenly into as few extents as possible.
     pub(in crate::merge) fn balance(&mut self, bytes: usize) {
         let total = self.open_bytes() + bytes;
-        let extents = total.div_ceil(SLOT_BYTES);
+        let max = extent_max(self.spec);
+        let extents = total.div_ceil(max);
         if extents > 1 {
             // A little more than the share, so that the last extent is not split.
-            self.limit = (total / extents + self.spec.output.block_bytes).min(SLOT_BYTES);
+            self.limit = (total / extents + self.spec.output.block_bytes).min(max);
             self.slack = 0;
         }
-        debug_assert!(self.limit <= SLOT_BYTES, "an extent takes a slot: {}", self.limit);
+        debug_assert!(self.limit <= max, "an extent is not too long: {}", self.limit);
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct World {
     next_slot: u32,
     load: Load,
     policy: AdaptiveShape,
+    /// Bytes that are free on the device.
+    room_bytes: u64,
     /// Heat of the extents of L1, as long as it has so many.
     heats: Vec<u32>,
 }
@@ -51,6 +53,7 @@ impl World {
             next_slot: 0,
             load: Load::default(),
             policy: AdaptiveShape::Auto,
+            room_bytes: u64::MAX,
             heats: Vec::new(),
         }
     }
@@ -83,6 +86,7 @@ impl World {
 
     fn shape(&self) -> TableShape<'_> {
         let mut shape = TableShape::of(TableId(1), &self.metasnapshot, &self.snapshots);
+        shape.room_bytes = self.room_bytes;
         if shape.level(1).len() == self.heats.len() {
             shape.heats = vec![Heats::new(self.heats.clone())];
         }
@@ -98,6 +102,7 @@ impl World {
                 "base" => self.limits.level_base_bytes = size(),
                 "fanout" => self.limits.level_fanout = size(),
                 "automatic" => self.limits.automatic = Setting::parse(value).unwrap(),
+                "room" => self.room_bytes = size(),
                 "policy" => self.policy = Setting::parse(value).unwrap(),
                 "through" => self.limits.merge_through = Setting::parse(value).unwrap(),
                 "space" => self.limits.space_percent_max = size(),

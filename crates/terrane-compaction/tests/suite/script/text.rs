@@ -201,6 +201,10 @@ pub(crate) fn show_job(spec: &JobSpec) -> String {
     if spec.drops_deletes {
         write!(out, ", drops deletes").unwrap();
     }
+    if spec.extent_bytes_max < SLOT_BYTES as u64 {
+        let (extents, parts) = (spec.extent_bytes_max.show_size(), spec.part_bytes.show_size());
+        write!(out, ", extents of {extents}, parts of {parts}").unwrap();
+    }
     out
 }
 

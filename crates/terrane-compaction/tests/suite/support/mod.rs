@@ -123,6 +123,8 @@ pub(crate) struct World {
     pub(crate) parts: usize,
     /// True if only due jobs are picked.
     pub(crate) puts_off: bool,
+    /// Bytes that are free on the device, as a picker sees it.
+    pub(crate) room_bytes: u64,
     /// Ranges of keys in which scans met too many value tables.
     pub(crate) scanned: Vec<KeyRange>,
 }
@@ -154,6 +156,7 @@ impl World {
             next_run: 1,
             parts: 0,
             puts_off: false,
+            room_bytes: u64::MAX,
             scanned: Vec::new(),
         }
     }
@@ -166,7 +169,7 @@ impl World {
 
     pub(crate) fn shape(&self) -> TableShape<'_> {
         let shape = TableShape::of(TABLE, &self.metasnapshot, &self.snapshots);
-        TableShape { scanned: self.scanned.clone(), ..shape }
+        TableShape { scanned: self.scanned.clone(), room_bytes: self.room_bytes, ..shape }
     }
 
     pub(crate) fn remember(&mut self, rows: &[Row]) {

@@ -17,7 +17,7 @@ use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::options::AdaptiveShape;
 use terrane_base::{Result, TableId, verify};
-use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, pick_fewer_runs};
+use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, TableShape, pick_fewer_runs};
 
 use crate::background::compaction::CompactionJob;
 use crate::background::job::{Job, Look};
@@ -204,7 +204,8 @@ impl Look<'_> {
         debug_assert!(load.mode != Mode::WriteFriendly, "a table that is written keeps its shape");
         let view = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
-        let shape = shape_of(table, &view.tree, &snapshots);
+        let room_bytes = self.room_bytes();
+        let shape = TableShape { room_bytes, ..shape_of(table, &view.tree, &snapshots) };
         let memory = memory_tier(&view, self.memory.budget().generation_bytes());
         let policy = self.options.adaptive_shape;
         let limits = &table.settings().limits;

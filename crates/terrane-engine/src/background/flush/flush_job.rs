@@ -14,7 +14,7 @@ use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::{Error, Kind, Result, SeqNo};
 use terrane_compaction::{
-    ClaimId, FlushPlan, JobControl, JobResult, JobSpec, Targets, plan_dump, plan_flush,
+    ClaimId, FlushPlan, JobControl, JobResult, JobSpec, TableShape, Targets, plan_dump, plan_flush,
 };
 use terrane_format::manifest::EditOp;
 use terrane_levels::Metasnapshot;
@@ -132,7 +132,8 @@ impl FlushJob<'_> {
         let run = engine.background.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = engine.pins.list(|| engine.journal.visible());
         let tree = table.pinned().tree;
-        let spec = plan_dump(&shape_of(table, &tree, &snapshots), &table.settings().limits, run);
+        let shape = TableShape { room_bytes: engine.look_at_room(), ..shape_of(table, &tree, &snapshots) };
+        let spec = plan_dump(&shape, &table.settings().limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
         let dump = engine.throttle.begin_dump(table.id, control, size);
         let ranges = ranges_of(generation, &snapshots);
@@ -211,10 +212,11 @@ impl FlushJob<'_> {
     fn claim_step(self, start: &[u8], left: u64) -> Result<Option<(JobSpec, ClaimId)>> {
         let Self { engine, table, control } = self;
         let snapshots = engine.pins.list(|| engine.journal.visible());
+        let room_bytes = engine.look_at_room();
         let mut claimed = None;
         engine.background.scheduler.wait_until(|schedule| {
             let tree = table.pinned().tree;
-            let shape = shape_of(table, &tree, &snapshots);
+            let shape = TableShape { room_bytes, ..shape_of(table, &tree, &snapshots) };
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
                 FlushPlan::Step(spec) => {
                     let claim = schedule.claims.take(spec.claim()).expect("the plan respects all claims");

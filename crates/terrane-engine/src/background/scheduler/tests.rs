@@ -11,6 +11,7 @@ use terrane_compaction::{
 use terrane_device::MemDisk;
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
+use terrane_storage::SLOT_BYTES;
 
 use super::*;
 use crate::engine::Engine;
@@ -79,6 +80,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,
+        extent_bytes_max: SLOT_BYTES as u64,
     }
 }
 

@@ -19,7 +19,7 @@ use terrane_remote::jobs::{
     BucketCompactor, BucketCompactorSettings, Claim, Coordinator, JobTable, Stop, Worker, WorkerSettings,
 };
 use terrane_remote::{Bucket, BucketStore};
-use terrane_storage::Store;
+use terrane_storage::{SLOT_BYTES, Store};
 use terrane_table::{ExtentWriter, WriterSettings};
 
 use crate::support::small;
@@ -222,6 +222,7 @@ fn job(store: &dyn Store) -> JobSpec {
         drops_deletes: false,
         rewrites: false,
         part_bytes: u64::MAX,
+        extent_bytes_max: SLOT_BYTES as u64,
     }
 }
 
