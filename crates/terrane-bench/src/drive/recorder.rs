@@ -32,7 +32,7 @@ impl Tally {
 /// The measurements of one worker.
 #[derive(Debug)]
 pub(super) struct Recorder {
-    latencies: Vec<Option<Histogram<u64>>>,
+    latencies: Vec<Option<Histogram<u32>>>,
     pub(super) operations: u64,
     pub(super) found: u64,
     pub(super) bytes_written: u64,
@@ -60,7 +60,9 @@ impl Recorder {
     /// Records one latency, in nanoseconds.
     #[inline]
     pub(super) fn record(&mut self, kind: OperationKind, nanos: u64) {
-        self.latencies[kind as usize].get_or_insert_with(new_histogram).saturating_record(nanos);
+        self.latencies[kind as usize]
+            .get_or_insert_with(new_histogram)
+            .saturating_record(nanos.clamp(1, NANOS_MAX));
     }
 
     /// Adds what another worker measured.
@@ -95,13 +97,19 @@ impl Recorder {
     }
 }
 
-fn new_histogram() -> Histogram<u64> {
-    // Nanoseconds up to ten minutes, to one part in a hundred: 34 KiB for each thread and kind of operation.
-    // A third digit would be 250 KiB, which at 64 threads is more than a small engine's memory.
-    Histogram::new_with_bounds(1, 600_000_000_000, 2).expect("constant bounds are valid")
+/// The longest latency that is recorded: ten minutes.
+const NANOS_MAX: u64 = 600_000_000_000;
+
+/// A histogram of nanoseconds, to one part in a hundred. It grows with the longest latency: 11 KiB up to
+/// 100 ms, 17 KiB up to ten minutes, for each thread and kind of operation. A third digit would take eight times
+/// as much, which at 64 threads is more than the memory of a small engine.
+fn new_histogram() -> Histogram<u32> {
+    let mut histogram = Histogram::new(2).expect("two digits are valid");
+    histogram.auto(true);
+    histogram
 }
 
-fn summary(histogram: &Histogram<u64>) -> Latency {
+fn summary(histogram: &Histogram<u32>) -> Latency {
     if histogram.is_empty() {
         return Latency::default();
     }
