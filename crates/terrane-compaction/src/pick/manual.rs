@@ -129,6 +129,7 @@ impl Picker<'_> {
         let mut found = None;
         for (lead, run) in self.shape.runs.iter().enumerate() {
             let wanted = overlapping_range(run.level, &request.range);
+            debug_assert!(wanted.end <= run.level.len(), "extents {wanted:?} of a run");
             if wanted.is_empty() {
                 continue;
             }
@@ -152,6 +153,7 @@ impl Picker<'_> {
         };
         let bytes = bytes_of(level, start..wanted.end);
         let range = self.grow_down(number, start..start + 1, bytes);
+        debug_assert!(range.contains(&start), "the job would not have the extent that is free");
         Some(step(self.move_down(JobKind::Manual, number, range, false)))
     }
 
