@@ -132,6 +132,7 @@ impl Load {
             Mode::WriteFriendly => (ENTER_RATIO, reads_min),
             Mode::ReadHeavy => (LEAVE_RATIO, (reads_min / 4).max(1)),
         };
+        debug_assert!(reads_min > 0, "a table without reads would be shaped for reads");
         let is_read = reads >= reads_min && self.recent.records.saturating_mul(ratio) <= reads;
         if !is_read {
             let stays = terrane_base::planted!(StayReadHeavy) && self.mode == Mode::ReadHeavy;

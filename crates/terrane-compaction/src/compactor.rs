@@ -128,7 +128,9 @@ impl LocalCompactor {
 impl Compactor for LocalCompactor {
     fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult> {
         refuse_memory(spec)?;
-        merge::run::<NoEntries>(spec, self.place(control), None, None)
+        let result = merge::run::<NoEntries>(spec, self.place(control), None, None)?;
+        debug_assert!(result.next.is_none(), "only a flush has a next step");
+        Ok(result)
     }
 
     fn run_in_parts(
@@ -138,7 +140,9 @@ impl Compactor for LocalCompactor {
         publish: &mut dyn FnMut(JobResult) -> Result<()>,
     ) -> Result<JobResult> {
         refuse_memory(spec)?;
-        merge::run::<NoEntries>(spec, self.place(control), None, Some(publish))
+        let result = merge::run::<NoEntries>(spec, self.place(control), None, Some(publish))?;
+        debug_assert!(result.next.is_none(), "only a flush has a next step");
+        Ok(result)
     }
 }
 

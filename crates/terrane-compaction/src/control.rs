@@ -374,7 +374,10 @@ impl JobControl {
             match state {
                 RUNNING => return Ok(()),
                 PAUSED => self.changed.wait(&mut gate),
-                _ => return Err(cancelled()),
+                _ => {
+                    debug_assert!(state == CANCELLED, "a job runs, pauses or is cancelled: state {state}");
+                    return Err(cancelled());
+                }
             }
         }
     }

@@ -69,6 +69,10 @@ pub(crate) fn add(
     if collation.le(end, start) || seqs.is_empty() {
         return;
     }
+    debug_assert!(
+        !collation.is_bytes() || fragments.last().is_none_or(|last| *last.end <= *start),
+        "fragments come in order, and apart: a search would miss one"
+    );
     if let Some(last) = fragments.last_mut().filter(|last| last.end == start && last.seqs == seqs) {
         end.clone_into(&mut last.end);
         return;

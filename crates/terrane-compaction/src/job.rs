@@ -206,6 +206,10 @@ impl JobSpec {
     /// Returns true if an extent has pointers to values that the job rewrites.
     #[must_use]
     pub fn moves_values_of(&self, meta: &ExtentMeta) -> bool {
+        debug_assert!(
+            self.values.is_sorted_by(|a, b| a.number() < b.number()),
+            "a value table that is there would not be found"
+        );
         let range = || KeyRange::closed(&meta.smallest, &meta.largest).ordered(self.collation());
         if self.mended.as_ref().is_some_and(|mended| mended.range.overlaps(&range())) {
             return !meta.references().is_empty();

@@ -86,6 +86,10 @@ pub(crate) fn run<C: Cursor>(
 ) -> Result<JobResult> {
     let mut merge = Merge::new(spec, place, memory)?;
     while let Some((winner, runner_up)) = merge.order.first(&merge.sources) {
+        debug_assert!(
+            winner < merge.sources.len() && runner_up != Some(winner),
+            "two of the sources, or one"
+        );
         if merge.ends_step(winner) {
             break;
         }
@@ -151,6 +155,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             // The rest of the range deletes must all be in the output.
             return false;
         }
+        debug_assert!(self.sources[winner].key().is_some(), "a source at its end does not go first");
         let open_bytes = self.sink.output.open_bytes();
         let is_enough = match memory.is_within() {
             true => self.sink.work.bytes_written + open_bytes as u64 >= self.step_bytes,
@@ -162,6 +167,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
     }
 
     fn advance(&mut self, winner: usize, runner_up: Option<usize>) -> Result<()> {
+        debug_assert!(runner_up != Some(winner), "a source would be merged with itself");
         self.place.control.check()?;
         let source = &self.sources[winner];
         let (state, input) = (source.state(), source.as_run().and_then(RunSource::present));

@@ -20,7 +20,13 @@ impl Poison {
 
     /// Sets it; the first cause stays.
     pub fn set(&self, cause: Error) {
-        self.cause.lock().get_or_insert(cause);
+        let mut first = self.cause.lock();
+        debug_assert!(
+            first.is_some() || !self.is_set.load(Ordering::Relaxed),
+            "a thread that sees the flag sees the cause"
+        );
+        first.get_or_insert(cause);
+        drop(first);
         // Release: pairs with the Acquire in `check`; a thread that sees the flag sees the cause.
         self.is_set.store(true, Ordering::Release);
     }

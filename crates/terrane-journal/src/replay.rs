@@ -219,6 +219,7 @@ impl Run {
     fn cut(&self, scans: &[Scan]) -> Option<Cut> {
         let (scan, offset) = self.end(scans)?;
         let behind = self.used.last().map_or(0, |last| last + 1);
+        debug_assert!(behind <= scans.len(), "the run is a part of the segments");
         let has_more = !self.used.is_empty() && scan.has_more
             || scans[behind..].iter().any(|scan| scan.header.is_ok() || scan.has_more);
         has_more.then(|| Cut {

@@ -270,6 +270,7 @@ impl Ring {
             }
             next += 1;
         }
+        debug_assert!(next - head <= self.slots.len() as u64, "a slot would be in the group twice");
         head..next
     }
 

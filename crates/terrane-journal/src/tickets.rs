@@ -122,6 +122,10 @@ impl Tickets {
             if state.in_flight() < self.in_flight_max {
                 return;
             }
+            debug_assert!(
+                !state.waiting.is_empty() || !state.callbacks.is_empty(),
+                "nothing is in flight that would make room"
+            );
             match (state.waiting.is_empty(), self.has_thread) {
                 (false, _) => self.persist_or_wait(state),
                 (true, true) => self.changed.wait(&mut state),

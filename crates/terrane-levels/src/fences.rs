@@ -32,6 +32,11 @@ const SAMPLES_COUNTED_MAX: usize = 64;
 impl Fences {
     /// Replaces a range of fences by fences of `keys`. [`Fences::refresh_prefix`] must follow.
     pub(crate) fn splice<'k>(&mut self, range: Range<usize>, keys: impl Iterator<Item = &'k [u8]>) {
+        debug_assert!(
+            range.start <= range.end && range.end <= self.heads.len(),
+            "fences {range:?} of {}",
+            self.heads.len()
+        );
         // A key without the prefix changes the common prefix, so `refresh_prefix` starts over.
         let head_of = |key: &[u8]| key.strip_prefix(&self.prefix[..]).map_or(0, head);
         self.heads.splice(range, keys.map(head_of));

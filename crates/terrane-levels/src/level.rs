@@ -89,8 +89,10 @@ impl<E: HasMeta> Level<E> {
     /// `Invalid` if an extent to be removed is missing or named twice, or if extents of the result would
     /// overlap.
     pub fn replace(&self, removed: &[Removal<'_>], added: Vec<E>) -> Result<Self> {
+        let added_count = added.len();
         let mut level = self.clone();
         level.replace_in_place(removed, added)?;
+        debug_assert!(level.len() + removed.len() == self.len() + added_count, "each change is made once");
         Ok(level)
     }
 
@@ -226,7 +228,12 @@ impl<E: HasMeta> Level<E> {
             return None;
         }
         let may_have = |chunk: &Chunk<E>| chunk.totals.range_deletes > 0;
-        self.next_within(from, may_have, &|meta| meta.range_deletes.is_some())
+        let found = self.next_within(from, may_have, &|meta| meta.range_deletes.is_some());
+        debug_assert!(
+            found.is_none_or(|at| (from..self.len()).contains(&at)),
+            "a walk over the level would not end"
+        );
+        found
     }
 
     /// Index of the first extent from `from` on that is `wanted`, among those with range deletes or with

@@ -252,6 +252,10 @@ impl<E: HasMeta> Metasnapshot<E> {
                         return Err(Error::invalid(format!("new run {id} is older than run {newest}")));
                     }
                 };
+                debug_assert!(
+                    self.runs.is_sorted_by(|a, b| a.id > b.id),
+                    "readers would ask an older run first"
+                );
                 Ok(&mut self.runs[index].level)
             }
             Place::Values => Err(Error::invalid("value tables are no level")),

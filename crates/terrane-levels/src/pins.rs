@@ -40,6 +40,10 @@ impl Pins {
         let mut pinned = self.pinned.lock();
         let seq = visible();
         add(&mut pinned, seq);
+        debug_assert!(
+            pinned.iter().any(|(known, count)| *known == seq && *count > 0),
+            "versions that the pin sees would be dropped"
+        );
         drop(pinned);
         Pin { pins: self.clone(), seq }
     }
@@ -110,6 +114,10 @@ impl Pin {
             add(&mut pinned, seq);
             self.seq = seq;
         }
+        debug_assert!(
+            pinned.iter().any(|(known, count)| *known == seq && *count > 0),
+            "versions that the pin sees would be dropped"
+        );
     }
 
     /// The pinned number.

@@ -130,6 +130,7 @@ impl<'t> Ahead<'t> {
             *place = link;
             self.count += 1;
         }
+        debug_assert!(self.count <= LINKS_MAX, "links that are looked into are there");
         Some(link)
     }
 

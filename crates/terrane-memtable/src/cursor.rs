@@ -59,6 +59,10 @@ impl Cursor for MemtableCursor {
     /// Leaves the placement to `seek`, so that other work hides the cache miss.
     fn begin_seek(&mut self, _key: &[u8], _seq: SeqNo) -> Result<bool> {
         self.walk.begin_seek();
+        debug_assert!(
+            self.walk.at().is_none(),
+            "a merge would take the position before for the one that is sought"
+        );
         Ok(false)
     }
 

@@ -63,6 +63,7 @@ impl KeyFilter {
     pub(crate) fn may_contain(&self, hash: u64) -> bool {
         let bits = bits_of(hash);
         let mut at = self.count.load(Ordering::Acquire);
+        debug_assert!(at <= LAYERS, "{at} layers of {LAYERS}");
         // The newest layer first: it is the largest, and most keys of a memtable are in it.
         while at > 0 {
             at -= 1;
@@ -76,7 +77,9 @@ impl KeyFilter {
     /// Prefetches the lines that [`KeyFilter::may_contain`] will read.
     #[inline]
     pub(crate) fn prefetch(&self, hash: u64) {
-        for at in 0..self.count.load(Ordering::Acquire) {
+        let count = self.count.load(Ordering::Acquire);
+        debug_assert!(count <= LAYERS, "{count} layers of {LAYERS}");
+        for at in 0..count {
             prefetch(word_of(self.layer(at), hash));
         }
     }

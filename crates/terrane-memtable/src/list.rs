@@ -267,6 +267,10 @@ impl List {
             made = size_of_val(&*nodes) as u64;
             nodes
         });
+        debug_assert!(
+            self.buckets[bucket].get().is_some_and(|nodes| nodes.len() == BUCKET_FIRST << bucket),
+            "the number of a node would lead to another one"
+        );
         if made > 0 {
             self.bytes.fetch_add(made, Memory::Relaxed);
         }

@@ -243,6 +243,7 @@ impl Memtable {
         versions.clear();
         versions.resize(keys.len(), None);
         self.get_each(keys, seq, versions);
+        debug_assert!(versions.len() == keys.len(), "an answer would be taken for that of another key");
     }
 
     /// As [`Memtable::get_many`], into one element per key. Requires: as many elements as keys.

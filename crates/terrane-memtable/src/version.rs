@@ -20,7 +20,7 @@ use terrane_base::sync::atomic::{AtomicPtr, Ordering};
 use terrane_base::{SeqKind, SeqNo};
 
 use crate::arena::LaneGuard;
-use crate::node::{Link, Slot};
+use crate::node::{Child, Link, Slot};
 use crate::record::{RecordPtr, RecordView};
 
 /// One version of one key. Lives in the arena of its tree.
@@ -131,6 +131,10 @@ pub(crate) fn push<'t>(
     head: &'t VersionEntry,
     entry: &'t VersionEntry,
 ) -> Pushed<'t> {
+    debug_assert!(
+        matches!(slot.load().child(), Child::Leaf(found) if std::ptr::eq(found, head)),
+        "versions that were put there meanwhile would be lost"
+    );
     if entry.seq() > head.seq() {
         entry.set_older(Some(head));
         slot.store(Link::leaf(entry));

@@ -77,6 +77,7 @@ impl<'t> Walk<'t> {
     }
 
     fn start(&mut self) {
+        debug_assert!(self.list.is_none(), "a walk over a list has no path");
         self.path.clear();
         self.ahead.restart();
         self.is_backward = false;
@@ -121,6 +122,7 @@ impl<'t> Walk<'t> {
         if let Some(root) = self.root() {
             self.descend_first(root);
         }
+        debug_assert!(!self.is_backward, "what comes before the first key is prefetched");
     }
 
     pub(crate) fn seek_last(&mut self) {
@@ -131,6 +133,7 @@ impl<'t> Walk<'t> {
         if let Some(root) = self.root() {
             self.descend_last(root);
         }
+        debug_assert!(self.at.is_none() || self.is_backward, "what comes behind the last key is prefetched");
     }
 
     pub(crate) fn seek(&mut self, key: &[u8], seq: SeqNo) {
@@ -309,6 +312,7 @@ impl<'t> Walk<'t> {
     /// Continues with the prefetches, or starts over in the other direction.
     #[inline]
     fn face(&mut self, is_backward: bool) {
+        debug_assert!(self.list.is_none(), "a walk over a list prefetches nothing");
         if self.is_backward != is_backward {
             self.is_backward = is_backward;
             self.ahead.restart();
@@ -319,6 +323,10 @@ impl<'t> Walk<'t> {
 
     /// Prefetches the children after the path's position.
     fn look_ahead(&mut self) {
+        debug_assert!(
+            !self.path.is_empty(),
+            "the children that come next are those of the last node of the path"
+        );
         if let Some(frame) = self.path.last_mut() {
             frame.coming.fill(&mut self.ahead, frame.node, frame.place, false);
         }

@@ -95,6 +95,7 @@ impl SlotSet {
     }
 
     fn each_word(&mut self, slots: Range<u32>, mut change: impl FnMut(&mut u64, u64)) {
+        debug_assert!(slots.end <= FILE_SLOTS, "slots {slots:?} of {FILE_SLOTS}");
         for (index, mask) in masks(slots) {
             change(&mut self.0[index], mask);
         }

@@ -24,6 +24,7 @@ mod adopt;
 mod check;
 mod file;
 mod growth;
+mod sealed;
 mod short;
 
 use std::collections::BTreeMap;
@@ -133,27 +134,6 @@ impl Space {
         space
     }
 
-    /// From now on no slot of the file is taken.
-    pub fn seal(&mut self, file: u32) {
-        if let Some(slots) = self.files.get_mut(&file) {
-            slots.is_sealed = !terrane_base::planted!(WriteLinkedFile);
-        }
-    }
-
-    /// The file may be written again.
-    pub fn unseal(&mut self, file: u32) {
-        if let Some(slots) = self.files.get_mut(&file) {
-            slots.is_sealed = false;
-            slots.run_max = slots.len;
-            self.first_free = self.first_free.min(file);
-        }
-    }
-
-    /// The sealed files, lowest first, from a number on.
-    pub fn sealed_from(&self, file: u32) -> impl Iterator<Item = u32> + '_ {
-        self.files.range(file..).filter(|(_, slots)| slots.is_sealed).map(|(&number, _)| number)
-    }
-
     /// Takes the slots of an existing extent.
     ///
     /// # Errors
@@ -258,6 +238,7 @@ impl Space {
     fn taken_run(&self, id: ExtentId, slots: u32) -> Option<Run> {
         let run = Run::of(id, slots)?;
         let file = self.files.get(&run.file)?;
+        debug_assert!(file.len <= FILE_SLOTS, "file {} has {} slots", run.file, file.len);
         (run.slots.end <= file.len && file.taken.contains_all(run.slots.clone())).then_some(run)
     }
 

@@ -144,6 +144,10 @@ impl CacheTransfer {
 
     /// The cached blocks that overlap the keys from `first` to `last`.
     fn claim(&self, first: &[u8], last: &[u8]) -> Option<Claim> {
+        debug_assert!(
+            self.reach.len() == self.blocks.len(),
+            "a search over some blocks finds the place of another"
+        );
         let start = self.reach.partition_point(|reach| self.collation.lt(reach, first));
         let end = self.blocks.partition_point(|block| self.collation.le(&block.first, last));
         let blocks = self.blocks.get(start..end)?.iter();

@@ -87,6 +87,10 @@ impl ExtentCursor {
 
     /// Continues in another extent, without a position; keeps buffers and the state of the scan.
     pub(crate) fn change_extent(&mut self, extent: Arc<Extent>) {
+        debug_assert!(
+            !Arc::ptr_eq(&self.extent, &extent),
+            "a cursor that stays in its extent keeps the index block"
+        );
         self.extent = extent;
         self.index = None;
         self.block = None;
@@ -112,6 +116,7 @@ impl ExtentCursor {
 
     /// Tells the read-ahead that the scan crossed into this extent.
     pub(crate) fn cross(&mut self, backward: bool) -> Result<()> {
+        debug_assert!(!self.is_placed(), "a scan would skip the rest of the extent");
         self.ahead.step(backward);
         if backward { self.place_last() } else { self.place_first() }
     }
@@ -126,6 +131,10 @@ impl ExtentCursor {
 
     /// Makes block `at` the current one. The caller sets the position in it.
     fn enter(&mut self, index: &ObjectRef, at: usize) -> Result<&Object> {
+        debug_assert!(
+            at < index.index().slots.len(),
+            "a block of another index: the caller searched in this one"
+        );
         let cached = loader(&self.extent, &self.cache, self.options).cached_block(index, at);
         self.enter_block(index, at, cached)
     }
@@ -207,6 +216,7 @@ impl ExtentCursor {
     fn first_of(&mut self, index: &ObjectRef, at: usize) -> Result<()> {
         if at < index.index().rows.len() {
             self.enter(index, at)?;
+            debug_assert!(self.block_index == at, "the next step would leave another block");
             let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
             position.seek_first(block.block());
         }
@@ -216,6 +226,7 @@ impl ExtentCursor {
     fn last_of(&mut self, index: &ObjectRef, at: Option<usize>) -> Result<()> {
         if let Some(at) = at {
             self.enter(index, at)?;
+            debug_assert!(self.block_index == at, "the next step would leave another block");
             let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
             position.seek_last(block.block());
         }
@@ -227,6 +238,7 @@ impl ExtentCursor {
     fn warm_next(&mut self) {
         let warm_at = std::mem::replace(&mut self.warm_at, usize::MAX);
         let (Some(index), Some(block)) = (&self.index, &self.block) else { return };
+        debug_assert!(self.block_index < index.index().slots.len(), "the current block is one of its index");
         let Some(slot) = index.index().slots.get(self.block_index + 1) else { return };
         let epoch = swip::enter();
         let Some(next) = slot.swip.load(&epoch) else { return };
@@ -285,6 +297,7 @@ impl Cursor for ExtentCursor {
         };
         let index = index.index();
         let at = index.find(key);
+        debug_assert!(at <= index.slots.len(), "a search ends in a block or behind the last one");
         self.prepared = Some(at);
         if let Some(block) = index.slots.get(at).and_then(|slot| slot.swip.load(&epoch)) {
             block.prefetch_whole();
@@ -301,6 +314,7 @@ impl Cursor for ExtentCursor {
             count(|cells| add(&cells.index_blocks_searched, 1));
             if let Some(at) = index.index().rows.find_before(key) {
                 cursor.enter(index, at)?;
+                debug_assert!(cursor.block_index == at, "the next step would leave another block");
                 let ExtentCursor { position, block: Some(block), .. } = cursor else { return Ok(()) };
                 position.seek_before(block.block(), key);
             }
@@ -310,16 +324,28 @@ impl Cursor for ExtentCursor {
 
     fn seek_first(&mut self) -> Result<()> {
         self.ahead.restart();
+        debug_assert!(
+            !self.ahead.has_window(),
+            "a new placement would go on with the window of the scan before"
+        );
         self.place_first()
     }
 
     fn seek_last(&mut self) -> Result<()> {
         self.ahead.restart();
+        debug_assert!(
+            !self.ahead.has_window(),
+            "a new placement would go on with the window of the scan before"
+        );
         self.place_last()
     }
 
     #[inline]
     fn next(&mut self) -> Result<()> {
+        debug_assert!(
+            self.index.is_some() || self.block.is_none(),
+            "a step over the end of a block needs the index that led to it"
+        );
         let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
         position.next(block.block());
         if !position.is_placed() {
@@ -333,6 +359,10 @@ impl Cursor for ExtentCursor {
 
     #[inline]
     fn prev(&mut self) -> Result<()> {
+        debug_assert!(
+            self.index.is_some() || self.block.is_none(),
+            "a step over the end of a block needs the index that led to it"
+        );
         let ExtentCursor { position, block: Some(block), .. } = self else { return Ok(()) };
         position.prev(block.block());
         if position.is_placed() { Ok(()) } else { self.previous_block() }

@@ -14,6 +14,7 @@
 //!    slots.
 
 mod counts;
+mod loading;
 mod position;
 
 use std::ops::Deref;
@@ -136,6 +137,10 @@ impl Extent {
     #[must_use]
     pub fn cached_range_deletes<'e>(&self, epoch: &'e Epoch) -> Option<&'e Fragments> {
         let object = self.ranges.swip.load(epoch)?;
+        debug_assert!(
+            self.is_ranged,
+            "readers would not ask for range deletes of an extent that says it has none"
+        );
         object.touch();
         Some(object.ranges())
     }
@@ -149,7 +154,9 @@ impl Extent {
             return Ok(None);
         }
         let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
-        Ok(loader.ranges()?.map(RangeDeletes))
+        let ranges = loader.ranges()?;
+        debug_assert!(ranges.is_some(), "a reader would see what they hide");
+        Ok(ranges.map(RangeDeletes))
     }
 
     /// The range deletes, read without the cache; `None` if the extent has no range delete.
@@ -222,6 +229,10 @@ impl Extent {
         value: &mut Vec<u8>,
     ) -> Probe {
         let (probe, bytes) = self.probe_bytes(epoch, key, hash, seq);
+        debug_assert!(
+            bytes.is_empty() || matches!(probe, Probe::Found(_)),
+            "a value without a version would be taken for a part of the next one"
+        );
         value.extend_from_slice(bytes);
         probe
     }
@@ -290,6 +301,7 @@ impl Extent {
         index.prefetch_slots(key);
         let mut at = index.rows.find(key);
         while let Some(slot) = index.slots.get(at) {
+            debug_assert!(at < index.rows.len(), "each slot is that of a block");
             let Some(object) = slot.swip.load(epoch) else { return (Probe::Unknown(Need::Block(at)), &[]) };
             object.prefetch();
             object.touch();
@@ -303,32 +315,6 @@ impl Extent {
             at += 1;
         }
         (Probe::Absent, &[])
-    }
-
-    #[cold]
-    fn get_loading(
-        &self,
-        cache: &Arc<Cache>,
-        key: &[u8],
-        hash: Option<u64>,
-        seq: SeqNo,
-        value: &mut Vec<u8>,
-    ) -> Result<Option<SeqKind>> {
-        let loader = Loader { extent: self, cache: self.bind(cache), fill_cache: true };
-        let mut is_filtered = false;
-        if let Some(hash) = hash
-            && let Some(filter) = loader.filter()?
-        {
-            if !filter.filter().may_contain(hash) {
-                count_refusal();
-                return Ok(None);
-            }
-            is_filtered = true;
-        }
-        let mut blocks = 0;
-        let found = get_from_blocks(&loader, key, seq, value, &mut blocks)?;
-        count_search(is_filtered, blocks, found.is_some());
-        Ok(found)
     }
 
     /// Loads index block and filter, so that the first read finds them cached.
@@ -355,32 +341,6 @@ impl Extent {
         debug_assert!(Arc::ptr_eq(bound, cache), "an extent is read through one cache only");
         bound
     }
-}
-
-/// The search after the filter, loading missing parts; `blocks` counts the data blocks that it read.
-fn get_from_blocks(
-    loader: &Loader<'_>,
-    key: &[u8],
-    seq: SeqNo,
-    value: &mut Vec<u8>,
-    blocks: &mut u64,
-) -> Result<Option<SeqKind>> {
-    let owner = loader.index()?;
-    let index = owner.index();
-    let mut at = index.rows.find(key);
-    while at < index.rows.len() {
-        let object = loader.block(&owner, at)?;
-        *blocks += 1;
-        if let Some(entry) = object.block().find(key, seq) {
-            value.extend_from_slice(entry.value);
-            return Ok(Some(entry.seq_kind));
-        }
-        if !index.continues(at, key) {
-            break;
-        }
-        at += 1;
-    }
-    Ok(None)
 }
 
 impl Drop for Extent {

@@ -20,6 +20,7 @@ impl Heat {
     /// Adds `samples` at `moment`.
     pub fn add(&self, samples: u32, moment: u32) {
         let now = self.at(moment).saturating_add(samples);
+        debug_assert!(now >= samples, "samples that are added do not cool an extent");
         // Relaxed, here and below: the word is the only shared data.
         self.0.store(u64::from(moment) << 32 | u64::from(now), Ordering::Relaxed);
     }

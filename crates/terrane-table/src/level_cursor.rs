@@ -114,6 +114,7 @@ impl LevelCursor {
         backward: bool,
     ) -> Result<Option<(usize, Admission)>> {
         let Range { start, end } = within.range;
+        debug_assert!(start <= end && end <= self.list.len(), "the scope is a part of the list");
         if start < end {
             index = if backward { index.min(end - 1) } else { index.max(start) };
         }
@@ -282,6 +283,7 @@ impl Cursor for LevelCursor {
             return;
         }
         let index = self.list.find(key);
+        debug_assert!(index <= self.list.len(), "a search ends in an extent or behind the last one");
         self.is_placed = false;
         self.prepared = Some(index);
         if let Some(cursor) = self.open(index) {
@@ -297,6 +299,7 @@ impl Cursor for LevelCursor {
         self.is_placed = false;
         self.prepared = None;
         let index = self.list.find(key);
+        debug_assert!(index <= self.list.len(), "a search ends in an extent or behind the last one");
         if self.within.is_some() {
             return self.seek_before_within(key, index);
         }
@@ -313,6 +316,7 @@ impl Cursor for LevelCursor {
     }
 
     fn seek_first(&mut self) -> Result<()> {
+        debug_assert!(self.is_sound(), "the open extent is another than the list has at its place");
         self.is_placed = false;
         self.prepared = None;
         if let Some(within) = &self.within {
@@ -325,6 +329,7 @@ impl Cursor for LevelCursor {
     }
 
     fn seek_last(&mut self) -> Result<()> {
+        debug_assert!(self.is_sound(), "the open extent is another than the list has at its place");
         self.is_placed = false;
         self.prepared = None;
         if let Some(within) = &self.within {
@@ -343,6 +348,7 @@ impl Cursor for LevelCursor {
 
     #[inline]
     fn next(&mut self) -> Result<()> {
+        debug_assert!(self.is_sound(), "the open extent is another than the list has at its place");
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         let moved = cursor.next();
         // Within an extent the position stays valid.
@@ -355,6 +361,7 @@ impl Cursor for LevelCursor {
 
     #[inline]
     fn prev(&mut self) -> Result<()> {
+        debug_assert!(self.is_sound(), "the open extent is another than the list has at its place");
         let Some(cursor) = &mut self.cursor else { return Ok(()) };
         let moved = cursor.prev();
         if moved.is_ok() && cursor.is_placed() {

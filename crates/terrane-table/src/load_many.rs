@@ -58,6 +58,7 @@ impl Extent {
         let epoch = swip::enter();
         let index = self.index.swip.load(&epoch)?.index();
         let at = index.rows.find(key);
+        debug_assert!(at <= index.slots.len(), "a search ends in a block or behind the last one");
         (at < index.rows.len()).then_some(Need::Block(at))
     }
 
@@ -155,6 +156,10 @@ struct Batch<'e> {
 
 impl<'e> Batch<'e> {
     fn add(&mut self, at: usize, loader: Loader<'e>, part: Part) {
+        debug_assert!(
+            !self.is_full(),
+            "a full batch is read before the next part comes: its memory is bounded"
+        );
         let Ok((offset, len)) = loader.range(&part) else { return };
         self.bytes += len as usize;
         self.wants.push(Want { at, loader, part, offset, len });

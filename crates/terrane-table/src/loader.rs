@@ -100,6 +100,7 @@ impl Loader<'_> {
         let charge = self.reserve(part);
         count_miss(1, u64::from(len), part);
         let mut bytes = take_buffer(len as usize);
+        debug_assert!(bytes.len() == len as usize, "the read would be longer or shorter than the part");
         self.extent.store.read(self.extent.meta.id, offset, &mut bytes)?;
         self.finish(part, bytes, charge)
     }
@@ -115,6 +116,7 @@ impl Loader<'_> {
                 (part.offset, part.len)
             }
             Part::Block { owner, at } => {
+                debug_assert!(*at < owner.index().slots.len(), "a block that the index block does not have");
                 let row = owner.index().rows.row(*at);
                 (row.offset, row.stored_len)
             }
@@ -159,6 +161,11 @@ impl Loader<'_> {
 
     /// Checks, decodes and publishes a part for which memory was reserved.
     pub(crate) fn finish(&self, part: &Part, bytes: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
+        debug_assert!(
+            self.range(part).is_ok_and(|(_, len)| len as usize == bytes.len()),
+            "{} bytes, which are not those of the part",
+            bytes.len()
+        );
         let (extent, store) = (self.extent, &*self.extent.store);
         Ok(match part {
             Part::Filter => {
@@ -213,6 +220,7 @@ impl Loader<'_> {
 
     /// Checks and decodes the bytes of a block; a copy of it as an object.
     fn placed_block(&self, row: &IndexRow<'_>, stored: Vec<u8>, charge: Option<Charge>) -> Result<ObjectRef> {
+        debug_assert!(stored.len() == row.stored_len as usize, "the bytes of one block, all of them");
         let block = open_block(&self.extent.meta, &*self.extent.store, row, stored)?;
         let object = memory::block(&block, charge);
         keep_buffer(block.into_bytes());
@@ -225,6 +233,10 @@ impl Loader<'_> {
     }
 
     fn publish(&self, slot: &SwipSlot, owner: Option<&Object>, object: ObjectRef) -> ObjectRef {
+        debug_assert!(
+            owner.is_none_or(|owner| owner.index().slots.as_ptr_range().contains(&std::ptr::from_ref(slot))),
+            "the slot of a block lies in the index block that counts it as a child"
+        );
         // SAFETY: `Extent::drop` removes the slots in the extent, and those in its index block through it.
         // Both lie where they are until then: behind an `Arc`, and in an index block, which is never moved.
         if unsafe { self.cache.publish(slot, owner, &object) } {

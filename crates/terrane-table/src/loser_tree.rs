@@ -81,6 +81,7 @@ impl LoserTree {
     #[inline]
     pub fn losers_on_path(&self) -> impl Iterator<Item = usize> + '_ {
         let mut node = (self.nodes.len() + self.winner()) / 2;
+        debug_assert!(node < self.nodes.len(), "the way up begins at a leaf");
         std::iter::from_fn(move || {
             if node == 0 {
                 return None;

@@ -51,6 +51,10 @@ impl Extent {
                 share.entries_error += entries.div_ceil(2);
             }
         }
+        debug_assert!(
+            share.bytes + share.bytes_error <= data,
+            "a part and its error are not more than the whole"
+        );
         let whole = u128::from(self.meta.bytes);
         let dealt = |bytes: u64| u64::try_from(u128::from(bytes) * whole / u128::from(data.max(1)));
         share.bytes = dealt(share.bytes).unwrap_or(u64::MAX);

@@ -20,13 +20,16 @@
 //! 3. `tied[s]` holds for every source s that lost its latest match by equality; while none is set, the entry
 //!    after E cannot be a duplicate of E, and no key is copied.
 
+mod field;
+
 use std::cmp::Ordering;
 
 use terrane_base::counters::{add, count};
 use terrane_base::{Collation, Cursor, Entry, Result, SeqKind, SeqNo};
 
-use crate::loser_tree::{LoserTree, Ranking};
+use crate::loser_tree::LoserTree;
 use crate::shared_prefix::SharedPrefix;
+use field::{Field, step};
 
 /// Merges sources in internal order. Give newer sources lower indexes.
 ///
@@ -42,22 +45,6 @@ pub struct MergeCursor<C> {
     left: Vec<u8>,
     /// Sources that wait for memory or a device during a seek.
     waiting: Vec<usize>,
-}
-
-/// The sources and what matches between them need.
-#[derive(Debug)]
-struct Field<C> {
-    /// How keys are ordered.
-    collation: Collation,
-    sources: Vec<C>,
-    ranks: Vec<u64>,
-    /// Prefix of every current key; ranks start behind it.
-    shared: SharedPrefix,
-    backward: bool,
-    /// True if a step forward may pass by older versions of the key.
-    skips: bool,
-    tied: Vec<bool>,
-    tied_count: usize,
 }
 
 impl<C: Cursor> MergeCursor<C> {
@@ -88,6 +75,7 @@ impl<C: Cursor> MergeCursor<C> {
     /// The merge, of sources whose keys are ordered so.
     #[must_use]
     pub fn ordered(mut self, collation: &Collation) -> Self {
+        debug_assert!(!self.placed, "sources that were placed by another order would be merged wrongly");
         if !collation.is_bytes() {
             self.field.collation = collation.clone();
         }
@@ -126,6 +114,7 @@ impl<C: Cursor> MergeCursor<C> {
     /// Places every source by `place` and plays the tournament.
     fn place(&mut self, backward: bool, mut place: impl FnMut(&mut C) -> Result<()>) -> Result<()> {
         self.placed = false;
+        debug_assert!(!self.field.skips, "a placement stops at each version, whatever the step before did");
         count(|cells| add(&cells.runs_sought, self.field.sources.len() as u64));
         for source in &mut self.field.sources {
             place(source)?;
@@ -142,6 +131,10 @@ impl<C: Cursor> MergeCursor<C> {
         } else {
             self.play();
         }
+        debug_assert!(
+            self.placed || self.field.sources.is_empty(),
+            "a merge of sources stands where they stand"
+        );
     }
 
     /// Plays the whole tournament from where the sources stand.
@@ -208,6 +201,10 @@ impl<C: Cursor> MergeCursor<C> {
     }
 
     fn advance_past_duplicates(&mut self) -> Result<()> {
+        debug_assert!(
+            self.field.tied_count > 0,
+            "no other source has this entry: the search for it is in vain"
+        );
         let Some(seq_kind) = self.keep_left() else { return Ok(()) };
         self.advance()?;
         while self
@@ -221,6 +218,10 @@ impl<C: Cursor> MergeCursor<C> {
 
     /// Copies the current key to `left`.
     fn keep_left(&mut self) -> Option<SeqKind> {
+        debug_assert!(
+            self.tree.winner() < self.field.sources.len(),
+            "the entry is that of the source that goes first"
+        );
         let entry = self.field.sources[self.tree.winner()].entry()?;
         self.left.clear();
         self.left.extend_from_slice(entry.key);
@@ -252,79 +253,6 @@ impl<C: Cursor> MergeCursor<C> {
     }
 }
 
-impl<C: Cursor> Field<C> {
-    #[inline]
-    fn advance(&mut self, index: usize) -> Result<()> {
-        step(&mut self.sources[index], self.backward, self.skips)?;
-        match self.rank(index) {
-            Some(rank) => self.ranks[index] = rank,
-            None => self.rank_all(),
-        }
-        Ok(())
-    }
-
-    /// The rank of a source's entry: less goes first in the present direction. `None` if the key does not
-    /// have the shared prefix.
-    #[inline]
-    fn rank(&self, index: usize) -> Option<u64> {
-        let Some(entry) = self.sources[index].entry() else { return Some(u64::MAX) };
-        let head = self.collation.head(self.shared.behind(entry.key)?);
-        Some(if self.backward { !head } else { head })
-    }
-
-    /// Finds the shared prefix and ranks every source. Order between sources does not change by it.
-    fn rank_all(&mut self) {
-        debug_assert!(self.ranks.len() == self.sources.len(), "each of several sources has a rank");
-        let mut keys = self.sources.iter().filter_map(|source| source.entry()).map(|entry| entry.key);
-        let first = keys.next().unwrap_or_default();
-        let len = keys.fold(first.len(), |len, key| self.collation.common_len(&first[..len], key));
-        self.shared.set(&first[..len]);
-        for index in 0..self.sources.len() {
-            // Every current key has the shared prefix by construction.
-            self.ranks[index] = self.rank(index).unwrap_or(u64::MAX);
-        }
-    }
-
-    /// Order in the present direction; exhausted sources last; `Equal` only for the same key and number.
-    #[inline]
-    fn order(&self, a: usize, b: usize) -> Ordering {
-        match self.ranks[a].cmp(&self.ranks[b]) {
-            Ordering::Equal => self.order_whole(a, b),
-            order => order,
-        }
-    }
-
-    fn order_whole(&self, a: usize, b: usize) -> Ordering {
-        match (self.sources[a].entry(), self.sources[b].entry()) {
-            (Some(a), Some(b)) if self.backward => internal_order(&self.collation, &b, &a),
-            (Some(a), Some(b)) => internal_order(&self.collation, &a, &b),
-            (Some(_), None) => Ordering::Less,
-            (None, Some(_)) => Ordering::Greater,
-            (None, None) => a.cmp(&b),
-        }
-    }
-
-    #[inline]
-    fn set_tied(&mut self, index: usize, tied: bool) {
-        if self.tied[index] != tied {
-            self.tied[index] = tied;
-            self.tied_count = if tied { self.tied_count + 1 } else { self.tied_count - 1 };
-        }
-    }
-}
-
-impl<C: Cursor> Ranking for Field<C> {
-    #[inline]
-    fn beats(&mut self, a: usize, b: usize) -> bool {
-        debug_assert!(a != b, "source {a} does not play against itself");
-        let order = self.order(a, b);
-        let a_wins = if order == Ordering::Equal { a > b } else { order == Ordering::Less };
-        let loser = if a_wins { b } else { a };
-        self.set_tied(loser, order == Ordering::Equal);
-        a_wins
-    }
-}
-
 impl<C: Cursor> Cursor for MergeCursor<C> {
     #[inline]
     fn entry(&self) -> Option<Entry<'_>> {
@@ -335,6 +263,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
         if self.is_single() {
             return self.place(false, |source| source.seek(key, seq));
         }
+        debug_assert!(!self.field.skips, "a placement stops at each version, whatever the step before did");
         self.placed = false;
         count(|cells| add(&cells.runs_sought, self.field.sources.len() as u64));
         self.waiting.clear();
@@ -371,6 +300,7 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
     /// Each source passes by the older versions that it has itself; those of others follow.
     #[inline]
     fn next_key(&mut self) -> Result<()> {
+        debug_assert!(!self.field.skips, "the step before has ended");
         self.field.skips = true;
         let stepped = self.step(false);
         self.field.skips = false;
@@ -380,15 +310,6 @@ impl<C: Cursor> Cursor for MergeCursor<C> {
     #[inline]
     fn prev(&mut self) -> Result<()> {
         self.step(true)
-    }
-}
-
-#[inline]
-fn step(source: &mut impl Cursor, backward: bool, skips: bool) -> Result<()> {
-    match (backward, skips) {
-        (true, _) => source.prev(),
-        (false, true) => source.next_key(),
-        (false, false) => source.next(),
     }
 }
 

@@ -148,6 +148,10 @@ fn step<'g>(lookups: &mut [Lookup<'g>], next: impl Fn(&Lookup<'g>) -> Option<Sta
         if !matches!(lookup.state, State::Done(_))
             && let Some(state) = next(lookup)
         {
+            debug_assert!(
+                !matches!(state, State::Begun),
+                "a lookup that begins again would not end with the others"
+            );
             lookup.state = state;
         }
     }

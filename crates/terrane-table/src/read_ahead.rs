@@ -102,10 +102,15 @@ impl ReadAhead {
         if self.window.is_some() || self.window_bytes > 0 {
             self.stop();
         }
+        debug_assert!(
+            self.window.is_none() && self.window_bytes == 0,
+            "windows of the scan before would be read on"
+        );
     }
 
     #[cold]
     fn stop(&mut self) {
+        debug_assert!(self.streak == 0, "a scan that goes on keeps its window");
         self.window_bytes = 0;
         self.following = None;
         if let Some(window) = self.window.take() {
@@ -116,6 +121,10 @@ impl ReadAhead {
     /// Records that the scan moved to the next block in a direction.
     #[inline]
     pub(crate) fn step(&mut self, backward: bool) {
+        debug_assert!(
+            self.is_on() || self.window.is_none(),
+            "a cursor that does not read ahead has no window"
+        );
         if self.backward != backward {
             self.restart();
             self.backward = backward;
@@ -146,6 +155,7 @@ impl ReadAhead {
         if !self.is_on() {
             return false;
         }
+        debug_assert!(at < rows.len(), "the caller looked whether there is such a block");
         let row = rows.row(at);
         let range = row.offset..row.offset.saturating_add(row.stored_len);
         self.sought = self.begin_range(extent, range);
@@ -197,6 +207,10 @@ impl ReadAhead {
         at: usize,
         block: &Range<u32>,
     ) -> bool {
+        debug_assert!(
+            !self.window.as_ref().is_some_and(|window| window.holds(extent, block)),
+            "the window holds the block, which would be read again"
+        );
         if let Some(used) = self.window.take() {
             self.memory = used.bytes.into_memory().into();
         }
@@ -236,6 +250,7 @@ impl ReadAhead {
 
     /// Starts to read the window after the current one, in this extent or in the next.
     fn begin_next(&mut self, extent: &Arc<Extent>, cache: &Arc<Cache>, rows: &Rows) -> Option<Begun> {
+        debug_assert!(self.begun.is_none(), "a read that runs would be dropped, and its bytes read again");
         let window = self.window.as_ref()?;
         let next = if self.backward {
             (0..rows.len()).rev().find(|&at| rows.row(at).offset < window.start)
@@ -277,6 +292,7 @@ impl ReadAhead {
     }
 
     fn begin_range(&mut self, extent: &Arc<Extent>, range: Range<u32>) -> Option<Begun> {
+        debug_assert!(range.start <= range.end, "the range of a read goes from its first block to its last");
         let len = range.end - range.start;
         check_range(&extent.meta, &*extent.store, range.start, len).ok()?;
         let len = len as usize;

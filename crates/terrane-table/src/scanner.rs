@@ -146,6 +146,7 @@ impl ExtentScanner {
     /// # Errors
     /// `Corrupt`, naming file and offset; `Io`.
     pub fn stored(&mut self, at: usize) -> Result<&[u8]> {
+        debug_assert!(at < self.rows.len(), "the caller asks for block {at} of {}", self.rows.len());
         self.load(at)?;
         let row = self.rows.row(at);
         let stored = self.in_chunk(at);
@@ -158,6 +159,7 @@ impl ExtentScanner {
     /// # Errors
     /// As [`ExtentScanner::stored`]; `Invalid` if this build cannot read the block's compression.
     pub fn block(&mut self, at: usize) -> Result<Block> {
+        debug_assert!(at < self.rows.len(), "the caller asks for block {at} of {}", self.rows.len());
         self.load(at)?;
         let (row, stored) = (self.rows.row(at), loader::copy_of(self.in_chunk(at)));
         loader::open_block(&self.extent.meta, &*self.extent.store, &row, stored)
@@ -222,6 +224,7 @@ impl ExtentScanner {
     /// Begins to read block `next` and those behind it, unless it is longer than a chunk: then it is read
     /// when it is asked for, and the memory of the chunk before is free.
     fn begin_ahead(&self, next: usize, memory: Vec<u8>) -> Option<Ahead> {
+        debug_assert!(next < self.rows.len(), "behind the last block nothing is read ahead");
         let range = self.chunk_from(next);
         if range.len() > self.chunk_bytes as usize {
             return None;
@@ -239,6 +242,7 @@ impl ExtentScanner {
             }
             end = next_end;
         }
+        debug_assert!(end >= self.range_of(at).end, "the block that is asked for is read as a whole");
         start..end
     }
 

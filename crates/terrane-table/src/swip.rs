@@ -144,6 +144,7 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
         if pointer.is_null() {
             return None;
         }
+        debug_assert!(pointer.is_aligned(), "a swip holds a pointer that a reference gave");
         // SAFETY: the pointer came from `into_raw`, and the guard keeps the swip's reference, also if the
         // swip is cleared meanwhile, from being dropped before there is another.
         Some(unsafe { R::another(pointer) })
@@ -188,6 +189,7 @@ impl<T: Send + Sync + 'static, R: Reference<T>> Swip<T, R> {
         if pointer.is_null() {
             return false;
         }
+        debug_assert!(pointer.is_aligned(), "a swip holds a pointer that a reference gave");
         // SAFETY: rule 4: this thread took the pointer out, so the swip's reference is now its own.
         guard.retire(unsafe { R::from_raw(pointer) });
         true

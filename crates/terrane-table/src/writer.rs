@@ -33,7 +33,7 @@ use terrane_format::extent::{self, Expiry, ExtentMeta, Origin, References};
 use terrane_format::filter;
 use terrane_format::index::{IndexBuilder, IndexRow};
 use terrane_format::range_deletes::Fragment;
-use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES, Store};
+use terrane_storage::{SLOT_BYTES, Store};
 
 /// Most bytes of an entry besides key and value: three lengths and the sequence number.
 const ENTRY_HEADER_MAX: usize = 3 * varint::BYTES_MAX + 8;
@@ -257,6 +257,10 @@ impl ExtentWriter {
                 let _ = store.free(meta.id, meta.slots);
                 return Err(error);
             }
+            debug_assert!(
+                meta.bytes as usize == self.bytes.len(),
+                "the manifest would say another length than was written"
+            );
             show(&meta, &self.bytes);
             Ok(meta)
         });
@@ -271,6 +275,10 @@ impl ExtentWriter {
     pub fn finish_bytes(&mut self) -> Result<(Vec<u8>, ExtentMeta)> {
         let sealed = self.seal();
         let bytes = std::mem::take(&mut *self.bytes);
+        debug_assert!(
+            sealed.as_ref().map_or(true, |meta| meta.bytes as usize == bytes.len()),
+            "the list of extents would say another length"
+        );
         self.reset();
         Ok((bytes, sealed?))
     }
@@ -307,6 +315,10 @@ impl ExtentWriter {
 
     #[inline]
     fn push_hash(&mut self, key: &[u8]) {
+        debug_assert!(
+            self.settings.filter_bits_per_key > 0,
+            "hashes of an extent without filter are memory for nothing"
+        );
         let hash = filter::hash(key);
         // Versions of one key follow each other. A different key with the same hash needs no bits of its own.
         if self.hashes.last() != Some(&hash) {
@@ -317,6 +329,7 @@ impl ExtentWriter {
 
     /// Checks that a block beginning with `key` may follow the last one.
     fn check_follows(&self, key: &[u8], seq: Option<SeqNo>) -> Result<()> {
+        debug_assert!(self.block.is_empty(), "the last key is that of the last whole block");
         let follows = match self.collation.cmp(&self.last_key, key) {
             std::cmp::Ordering::Less => true,
             std::cmp::Ordering::Equal => seq.zip(self.last_seq).is_some_and(|(seq, last)| last > seq),
@@ -331,14 +344,6 @@ impl ExtentWriter {
             terrane_format::dump::text(&self.last_key)
         ))
         .of_order())
-    }
-
-    fn block_offset(&self) -> Result<u32> {
-        let limit = EXTENT_SLOTS_MAX as usize * SLOT_BYTES;
-        if self.bytes.len() >= limit {
-            return Err(Error::invalid(format!("extent is longer than {limit} bytes: end it earlier")));
-        }
-        Ok(self.bytes.len() as u32)
     }
 
     /// Stores the current block, if there is one.

@@ -261,6 +261,7 @@ fn put_place(out: &mut Vec<u8>, place: Place) {
 }
 
 fn put_range(out: &mut Vec<u8>, range: &KeyRange) {
+    debug_assert!(range.collation.is_bytes(), "the worker would compare the keys as bytes");
     put_bytes(out, &range.start);
     match &range.end {
         Bound::Unbounded => out.push(END_UNBOUNDED),

@@ -304,6 +304,7 @@ impl Sink<'_> {
                 self.add_of_key(delete, &[])
             }
             Base::Value { seq, expires_at } => {
+                debug_assert!(chain.base_bytes().is_some(), "the value would become an empty one");
                 let mut value = std::mem::take(&mut self.folding.value);
                 value.clear();
                 let kind = put_prefix(&mut value, *expires_at, None);

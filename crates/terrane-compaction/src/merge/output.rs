@@ -175,6 +175,11 @@ impl<'a> Output<'a> {
         while self.next_begins(|start| self.spec.collation().lt(start, key)) {
             self.take_range(Some(key), work)?;
         }
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, before range delete {}",
+            self.next_range
+        );
         Ok(())
     }
 
@@ -206,6 +211,10 @@ impl<'a> Output<'a> {
     /// with the rest before `start`, which would repeat for ever. Two fragments fit: their keys are at most
     /// 128 KiB each, and the rest are numbers that as many snapshots keep.
     fn would_come_back(&self, start: &[u8]) -> bool {
+        debug_assert!(
+            self.next_range <= self.ranges.len(),
+            "the range delete that was taken last is one of them"
+        );
         let Some(last) = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]) else {
             return false;
         };
@@ -219,6 +228,11 @@ impl<'a> Output<'a> {
         while self.next_begins(|start| self.spec.collation().le(start, key)) {
             self.push_range()?;
         }
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, before range delete {}",
+            self.next_range
+        );
         Ok(())
     }
 
@@ -253,6 +267,10 @@ impl<'a> Output<'a> {
     /// Adds another version of the last key.
     #[inline]
     pub(super) fn add_next(&mut self, entry: Entry<'_>, work: &mut Work) -> Result<()> {
+        debug_assert!(
+            !self.writer.has_entries() || self.writer.last_key() == entry.key,
+            "versions of two keys would count as one"
+        );
         self.slack = self.slack.saturating_sub(entry.key.len() + entry.value.len() + ENTRY_OVERHEAD);
         self.add(entry, work)
     }
@@ -320,6 +338,7 @@ impl<'a> Output<'a> {
         }
         self.note_replaced(behind);
         let meta = self.control.finish(&mut self.writer, self.store, self.spec.below.is_empty())?;
+        debug_assert!(self.writer.is_empty(), "entries would be in this extent and in the next");
         work.bytes_written += u64::from(meta.bytes);
         self.push(Arc::new(meta))
     }
@@ -351,6 +370,7 @@ impl Drop for Output<'_> {
         if self.is_committed {
             return;
         }
+        debug_assert!(self.relinked.len() <= self.added.len(), "an extent of an input would be freed");
         // Before their slots can be others'.
         drop(self.control.take_fresh());
         for meta in self.added.iter().filter(|meta| !self.relinked.contains(&meta.id)) {

@@ -21,6 +21,7 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             // A part would have to contain the rest of the extents that it replaces.
             return false;
         }
+        debug_assert!(self.sources[winner].key().is_some(), "a source at its end does not go first");
         let open_bytes = self.sink.output.open_bytes() as u64;
         let open_values = self.sink.output.values.open_bytes() as u64;
         let written = self.sink.work.bytes_written + open_bytes + open_values;

@@ -75,6 +75,7 @@ impl Ranges {
     /// Returns true if everything with keys `first` to `last` and numbers `seq_min` to `seq_max` is hidden
     /// from every reader.
     pub(super) fn hide_all(&self, first: &[u8], last: &[u8], seq_min: SeqNo, seq_max: SeqNo) -> bool {
+        debug_assert!(self.snapshots.is_sorted(), "a version that a snapshot sees would be hidden from it");
         let mut reached = first;
         for fragment in &self.fragments[self.over(first, last)] {
             let by = fragment.next_above(seq_max).filter(|by| self.is_one_stripe(seq_min, *by));

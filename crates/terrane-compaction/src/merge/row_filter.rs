@@ -39,6 +39,7 @@ impl RowFilter {
     /// `Poisoned` if the filter panics, `Invalid` if it makes a value that is too long; both name it and the
     /// key.
     pub(super) fn ask(&mut self, key: &[u8], seq: SeqNo, value: &[u8]) -> Result<RowDecision> {
+        debug_assert!(!self.is_wrong, "a job ends when its filter has made a value that is too long");
         if seq <= self.seen && !terrane_base::planted!(FilterUnderSnapshot) {
             return Ok(RowDecision::Keep);
         }

@@ -101,6 +101,7 @@ impl<'a> Sink<'a> {
     /// The decision of the version filter.
     #[inline]
     pub(super) fn verdict(&mut self, entry: &Entry<'_>) -> Verdict {
+        debug_assert!(self.has_key, "a version is judged after the newer ones of its key");
         let below = &mut self.below;
         self.filter.next(entry.seq_kind, || !below.may_hold(entry.key))
     }
@@ -146,6 +147,10 @@ impl<'a> Sink<'a> {
     /// Shows a surviving value to the compaction filter, and does what the filter decides.
     #[cold]
     fn apply_filter(&mut self, entry: Entry<'_>) -> Result<()> {
+        debug_assert!(
+            !entry.seq_kind.is_delete() && !entry.seq_kind.is_merge(),
+            "a compaction filter sees values only"
+        );
         let mut followed = Vec::new();
         let shown = match entry.seq_kind.is_pointer() {
             true if !terrane_base::planted!(FilterSeesPointer) => {
@@ -186,15 +191,18 @@ impl<'a> Sink<'a> {
         if !self.filter.held().is_empty() {
             self.keep_held()?;
         }
+        debug_assert!(self.filter.held().is_empty(), "a delete would come behind the version that it hides");
         self.add(entry)
     }
 
     /// Emits the held deletes.
     pub(super) fn keep_held(&mut self) -> Result<()> {
-        for index in 0..self.filter.held().len() {
+        let count = self.filter.held().len();
+        for index in 0..count {
             let seq_kind = self.filter.held()[index];
             self.add_of_key(seq_kind, &[])?;
         }
+        debug_assert!(self.filter.held().len() == count, "a delete that was not emitted would be forgotten");
         self.filter.clear_held();
         Ok(())
     }
@@ -264,6 +272,7 @@ impl<'a> Sink<'a> {
 
     #[inline]
     fn add_as_it_is(&mut self, entry: Entry<'_>) -> Result<()> {
+        debug_assert!(self.has_key, "the first version that stays decides where the extent ends");
         if self.is_kept {
             return self.output.add_next(entry, &mut self.work);
         }

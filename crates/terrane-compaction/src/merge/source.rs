@@ -192,6 +192,7 @@ impl<'a> RunSource<'a> {
 
     #[inline]
     fn next(&mut self) {
+        debug_assert!(self.block.is_some(), "an entry that is passed lies in a block that is decoded");
         let Some(block) = &self.block else { return };
         self.cursor.next(block);
         if !self.cursor.is_placed() {
@@ -327,6 +328,7 @@ impl<'a, C: Cursor> Source<'a, '_, C> {
     /// Goes to what follows the current entry. Requires: the source is at one.
     #[inline]
     pub(super) fn next(&mut self) -> Result<()> {
+        debug_assert!(self.entry().is_some(), "the caller took the entry that is passed");
         match self {
             Source::Memory(memory) => memory.next(),
             Source::Run(run) => {

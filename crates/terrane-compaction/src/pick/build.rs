@@ -64,6 +64,7 @@ impl<'a> Picker<'a> {
 
     /// The job, if it has inputs and no running job holds what it needs.
     pub(super) fn build(&self, draft: JobDraft<'a>) -> Option<JobSpec> {
+        debug_assert!(draft.target > 0, "a job writes into a level");
         let mut hull = Hull::default();
         draft.slices.iter().for_each(|slice| slice.add_to(&mut hull));
         self.build_over(draft, hull.to_range()?)
@@ -127,6 +128,7 @@ impl<'a> Picker<'a> {
 
     /// Returns true if no running job holds what a job over these slices needs; see [`JobSpec::claim`].
     pub(super) fn is_free(&self, slices: &[Slice<'a>], target: u8, range: &KeyRange) -> bool {
+        debug_assert!(target > 0, "a job writes into a level");
         let table = self.shape.table;
         let free = |place, range: &KeyRange| self.claims.is_free(table, place, range);
         let slice_is_free = |slice: &Slice<'a>| {

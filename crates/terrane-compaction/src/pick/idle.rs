@@ -80,6 +80,7 @@ impl<'a> Picker<'a> {
     }
 
     fn can_rise(&self, number: u8, range: Range<usize>) -> bool {
+        debug_assert!(range.end <= self.shape.level(number).len(), "extents {range:?} of level {number}");
         let slices = self.rising(number, range);
         let mut hull = Hull::default();
         slices.iter().for_each(|slice| slice.add_to(&mut hull));
@@ -96,6 +97,7 @@ impl<'a> Picker<'a> {
             return None;
         }
         let first = self.cursors.start(self.shape, number);
+        debug_assert!(first == 0 || first < level.len(), "a round over a level begins at one of its extents");
         let is_wanted = |meta: &ExtentMeta| self.is_full_of_deletes(meta, permille);
         let next = |from| level.next_decayed(from, permille, self.shape.now, &is_wanted);
         let from_on = |from| std::iter::successors(next(from), |last| next(last + 1));
@@ -129,6 +131,7 @@ impl<'a> Picker<'a> {
             return None;
         }
         let first = self.cursors.start(self.shape, number);
+        debug_assert!(first == 0 || first < level.len(), "a round over a level begins at one of its extents");
         let order = (first..level.len()).chain(0..first);
         order.into_iter().find_map(|index| {
             let end = self.grow_in_place(number, index, GATHERED_BYTES_MAX, |meta| meta.slots == 1);

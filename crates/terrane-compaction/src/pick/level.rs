@@ -24,6 +24,7 @@ impl<'a> Picker<'a> {
         let start = self.next_free(number)?;
         let wanted = self.excess(number).min(self.bytes_as_cold(number, start));
         let range = self.grow_down(number, start..start + 1, wanted);
+        debug_assert!(range.contains(&start), "the job would not have the extent that is free");
         self.move_down(JobKind::Level, number, range, false)
     }
 
@@ -92,6 +93,7 @@ impl<'a> Picker<'a> {
     }
 
     pub(super) fn can_move(&self, number: u8, range: Range<usize>) -> bool {
+        debug_assert!(range.end <= self.shape.level(number).len(), "extents {range:?} of level {number}");
         let slices = self.with_below(number, range);
         let mut hull = Hull::default();
         slices.iter().for_each(|slice| slice.add_to(&mut hull));

@@ -131,6 +131,7 @@ impl Picker<'_> {
         leads.peek()?;
         let jobs = leads.filter_map(|lead| {
             let wanted = wanted(lead);
+            debug_assert!(wanted.end <= self.shape.runs[lead].level.len(), "extents {wanted:?} of a run");
             let is_free = self.can_sink(lead, wanted.start..wanted.start + 1);
             let (lead, wanted) = is_free.then(|| self.narrowed(lead, wanted))?;
             self.sink(JobKind::Manual, lead, wanted)
@@ -149,6 +150,7 @@ impl Picker<'_> {
         };
         let bytes = bytes_of(level, start..wanted.end);
         let range = self.grow_down(number, start..start + 1, bytes);
+        debug_assert!(range.contains(&start), "the job would not have the extent that is free");
         Some(step(self.move_down(JobKind::Manual, number, range, false)))
     }
 

@@ -88,6 +88,7 @@ impl Picker<'_> {
         let start =
             (0..level.len().min(super::WINDOW)).find(|start| self.can_move(number, *start..start + 1))?;
         let range = self.grow_down(number, start..start + 1, level.totals().bytes);
+        debug_assert!(range.contains(&start), "the job would not have the extent that is free");
         self.move_down(JobKind::Adapt, number, range, false)
     }
 }

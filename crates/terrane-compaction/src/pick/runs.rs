@@ -41,6 +41,10 @@ impl<'a> Picker<'a> {
             let mut window = (0..level.len().min(WINDOW)).map(|offset| (first + offset) % level.len());
             let start = window.find(|start| self.can_sink(lead, *start..start + 1))?;
             let (lead, wanted) = self.narrowed(lead, start..level.len());
+            debug_assert!(
+                lead < self.shape.runs.len() && !wanted.is_empty(),
+                "extents {wanted:?} of run {lead}"
+            );
             self.pass_through(lead, wanted.clone()).or_else(|| self.sink(JobKind::Runs, lead, wanted))
         }))
     }
@@ -110,6 +114,10 @@ impl<'a> Picker<'a> {
         let mut slices = self.sinking(lead, range);
         let mut hull = Hull::default();
         slices.iter().for_each(|slice| slice.add_to(&mut hull));
+        debug_assert!(
+            slices.iter().all(|slice| slice.place != Place::Level(2)),
+            "an extent is an input once"
+        );
         slices.push(self.slice_over(Place::Level(2), hull));
         slices
     }
@@ -164,6 +172,7 @@ impl<'a> Picker<'a> {
     }
 
     pub(super) fn can_sink(&self, lead: usize, range: Range<usize>) -> bool {
+        debug_assert!(range.end <= self.shape.runs[lead].level.len(), "extents {range:?} of run {lead}");
         let slices = self.sinking(lead, range);
         let mut hull = Hull::default();
         slices.iter().for_each(|slice| slice.add_to(&mut hull));

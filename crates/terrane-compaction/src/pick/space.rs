@@ -91,6 +91,7 @@ impl Picker<'_> {
         levels.into_iter().find_map(|number| {
             let start = self.next_free(number)?;
             let range = self.grow_down(number, start..start + 1, u64::MAX);
+            debug_assert!(range.contains(&start), "the job would not have the extent that is free");
             self.move_down(JobKind::Level, number, range, false)
         })
     }

@@ -86,6 +86,7 @@ impl<'a> Picker<'a> {
                 ranged(run).find(|index| is_wide(*index) && self.can_sink(lead, *index..index + 1))?;
             let others = (index + 1..run.len()).take(TRIED_MAX).take_while(|next| is_wide(*next));
             let end = others.last().unwrap_or(index);
+            debug_assert!(index <= end, "extents join behind the first");
             self.sink(JobKind::Runs, lead, index..end + 1)
         })
     }
@@ -115,6 +116,7 @@ impl<'a> Picker<'a> {
     /// Adds the gain of an extent with range deletes over a slice; `is_merged`: the job merges what it does
     /// not hide.
     fn look(&self, upper: &ExtentMeta, slice: &Slice<'a>, is_merged: bool, gain: &mut Gain) {
+        debug_assert!(slice.range.end <= slice.level.len(), "a slice is a part of its level");
         for index in slice.range.clone().take(LOOKED_MAX) {
             let lower = slice.level.meta(index);
             if self.hides(upper, lower) {

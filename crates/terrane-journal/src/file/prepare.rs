@@ -50,6 +50,7 @@ pub(super) fn run(shared: &Shared) {
 impl Shared {
     /// One step of the preparer if it has no thread.
     pub(super) fn prepare_step(&self) -> Step {
+        debug_assert!(!self.has_threads, "a thread prepares segments: two could prepare the same one");
         let (is_stopping, wanted) = take(&self.state, |state| (state.is_stopping, state.due()));
         match wanted {
             _ if is_stopping => Step::Ended,
@@ -112,16 +113,15 @@ impl Shared {
 
     /// Bytes of the next segment, once it is wanted; `None` when the journal stops.
     fn await_wanted(&self) -> Option<u64> {
+        debug_assert!(self.has_threads, "no thread waits where steps prepare segments");
         let mut state = self.state.lock();
-        loop {
-            if state.is_stopping {
-                return None;
-            }
+        while !state.is_stopping {
             match state.due() {
                 Some(bytes) => return Some(bytes),
                 None => self.changed.wait(&mut state),
             }
         }
+        None
     }
 
     pub(super) fn prepare(&self, bytes: u64) -> Result<Live> {
@@ -190,13 +190,13 @@ impl Shared {
     /// first store to it.
     fn map(&self, file: &dyn File, bytes: usize, is_reused: bool) -> Result<Region> {
         let region = file.map(bytes, true)?;
+        debug_assert!(region.len() >= bytes, "the end of the segment would not be in memory");
         // Relaxed: a hint.
         let was_persisted = self.was_persisted.swap(false, Ordering::Relaxed);
-        match take(&self.state, |state| state.has_bulk_writes()) {
-            true if is_reused => region.prefault_for_reads()?,
-            true => {}
-            false if was_persisted => region.prefault_for_reads()?,
-            false => region.prefault()?,
+        match (take(&self.state, |state| state.has_bulk_writes()), is_reused, was_persisted) {
+            (true, true, _) | (false, _, true) => region.prefault_for_reads()?,
+            (true, false, _) => {}
+            (false, _, false) => region.prefault()?,
         }
         Ok(region)
     }

@@ -13,6 +13,7 @@ use crate::SegmentState;
 impl Shared {
     /// The syncer: makes sealed segments durable, oldest first, until the journal stops.
     pub(super) fn sync_sealed_segments(&self) {
+        debug_assert!(self.has_threads, "no thread waits where steps sync segments");
         loop {
             let mut state = self.state.lock();
             while !(state.is_stopping || next_due(&state).is_some()) {

@@ -15,6 +15,7 @@ impl<M: Medium> RingJournal<M> {
         if self.durable.load(Ordering::Relaxed) < seq.0 {
             self.durable.fetch_max(seq.0, Ordering::Relaxed);
         }
+        debug_assert!(self.durable.load(Ordering::Relaxed) >= seq.0, "what was durable once stays so");
     }
 
     /// See [`Journal::sync_through`].

@@ -154,6 +154,10 @@ impl<'a> Room<'a> {
         if self.bytes < behind.end {
             return Ok(Outcome::Lost("the files of records that were set aside are as long as they may be"));
         }
+        debug_assert!(
+            behind.offset <= behind.end,
+            "records that are set aside lie before the end of what was read"
+        );
         let needed = segment::SEGMENT_HEADER_BYTES as u64 + (behind.end - behind.offset);
         // Where the device does not say it, the copy shows it.
         let free = self.disk.free_bytes(self.dir).unwrap_or(u64::MAX);

@@ -220,6 +220,13 @@ impl Writer<'_> {
             changed.len += u64::from(made.header.len);
             changed.groups.push(made);
         }
+        debug_assert!(
+            changed.groups.iter().map(|group| u64::from(group.header.len)).sum::<u64>()
+                + SEGMENT_HEADER_BYTES as u64
+                == changed.len,
+            "a segment of {} bytes is not as long as its groups",
+            changed.len
+        );
         check_len(scan, changed.len)?;
         Ok(changed)
     }

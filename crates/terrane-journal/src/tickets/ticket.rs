@@ -184,6 +184,10 @@ impl Ticket {
             Progress::Waiting { callbacks, .. } => return callbacks.push(Box::new(callback)),
             Progress::Done(outcome) => outcome.clone(),
         };
+        debug_assert!(
+            outcome.as_ref().map_or(true, |durable| *durable == self.cell.seq),
+            "a caller would take another commit for a durable one"
+        );
         match self.tickets.upgrade() {
             Some(tickets) => tickets.call(Call { callback: Box::new(callback), seq: self.seq(), outcome }),
             // As on the other thread, a panic ends here.
@@ -197,7 +201,13 @@ impl Future for Ticket {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<SeqNo>> {
         match &mut *self.cell.progress.lock() {
-            Progress::Done(outcome) => Poll::Ready(outcome.clone()),
+            Progress::Done(outcome) => {
+                debug_assert!(
+                    outcome.as_ref().map_or(true, |durable| *durable == self.cell.seq),
+                    "a caller would take another commit for a durable one"
+                );
+                Poll::Ready(outcome.clone())
+            }
             Progress::Waiting { waker, .. } => {
                 match waker {
                     Some(_) if terrane_base::planted!(KeepFirstWaker) => {}

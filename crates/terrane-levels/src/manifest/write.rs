@@ -79,6 +79,7 @@ impl Writer {
 
     /// Removes half a record, so that a full device can be used once there is space.
     fn undo(&self, error: Error) -> Error {
+        debug_assert!(self.end >= self.snapshot_end, "a part of the snapshot would be cut off");
         if error.kind() != Kind::Full || self.file.set_len(self.end).is_err() {
             return error.with_kind(Kind::Poisoned);
         }

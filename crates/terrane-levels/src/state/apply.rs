@@ -79,6 +79,10 @@ impl State {
     pub fn apply(&self, edit: &Edit) -> Result<State> {
         let mut next = self.clone();
         next.apply_in_place(edit)?;
+        debug_assert!(
+            next.durable >= self.durable && next.epoch >= self.epoch && next.next.run >= self.next.run,
+            "the numbers of a manifest never go back"
+        );
         Ok(next)
     }
 
@@ -223,6 +227,10 @@ impl State {
     }
 
     fn live_table(&mut self, id: TableId) -> Result<&mut Table> {
+        debug_assert!(
+            self.tables.get(&id).is_none_or(|table| table.id == id),
+            "a table lies under its number"
+        );
         match self.tables.get_mut(&id) {
             Some(table) if !table.dropped => Ok(Arc::make_mut(table)),
             Some(table) => Err(Error::invalid(format!("table {} ({id}) is dropped", table.name))),
@@ -264,10 +272,15 @@ impl State {
         if self.last_sealed.is_none_or(|(last, _)| last.id <= id) {
             self.last_sealed = Some((segment.spec, seal));
         }
+        debug_assert!(
+            self.last_sealed.is_some_and(|(last, _)| last.id >= id),
+            "the next open would look for an earlier end of the journal"
+        );
         Ok(())
     }
 
     fn change_extents(&mut self, changes: ExtentChanges) -> Result<()> {
+        let run_before = self.next.run;
         let mut gone = Vec::new();
         let mut come = Vec::new();
         for (id, changes) in changes {
@@ -286,6 +299,7 @@ impl State {
             let removed = table.extents.apply_in_place(changes);
             gone.extend(removed.map_err(|error| error.context(format!("table {}", table.name)))?);
         }
+        debug_assert!(self.next.run >= run_before, "the number of a run would be given out twice");
         gone.iter().try_for_each(|meta| self.slots.free(meta.id, meta.slots))?;
         come.into_iter().try_for_each(|(id, count)| self.slots.take(id, count))
     }

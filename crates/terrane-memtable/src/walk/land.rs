@@ -11,6 +11,7 @@ use crate::version::VersionEntry;
 impl<'t> Walk<'t> {
     #[cold]
     pub(super) fn seek_in(&mut self, list: &'t List, key: &[u8], seq: SeqNo) {
+        debug_assert!(self.path.is_empty(), "a walk over a list has no path");
         let (list_node, is_key) = list.at_or_behind(key);
         self.list_node = list_node;
         match list_node.and_then(|list_node| list.head(list_node)) {
@@ -43,6 +44,7 @@ impl<'t> Walk<'t> {
 
     /// Goes to the newest version of the first key in `node`.
     pub(super) fn descend_first(&mut self, node: Node<'t>) {
+        debug_assert!(self.list.is_none(), "a walk over a list enters no node");
         self.push(node, 0);
         match node.terminal().load().child() {
             Child::Leaf(head) => self.land(head),
@@ -53,11 +55,16 @@ impl<'t> Walk<'t> {
     /// Goes to the oldest version of the last key in `node`.
     pub(super) fn descend_last(&mut self, node: Node<'t>) {
         const BEHIND_ALL: usize = 257;
+        debug_assert!(self.list.is_none(), "a walk over a list enters no node");
         self.push(node, BEHIND_ALL);
         self.prev_key();
     }
 
     pub(super) fn land(&mut self, head: &'t VersionEntry) {
+        debug_assert!(
+            self.list.is_none() || self.list_node.is_some(),
+            "the next step would begin at the front of the list"
+        );
         self.at = Some(At { head, entry: head, view: head.view() });
         self.newer.clear();
         self.newer_known = true;
@@ -65,6 +72,7 @@ impl<'t> Walk<'t> {
 
     pub(super) fn land_visible(&mut self, head: &'t VersionEntry, seq: SeqNo) {
         let Some(entry) = head.visible_at(seq) else { return self.next_key() };
+        debug_assert!(entry.seq() <= seq, "a reader would see a later version");
         self.land(head);
         if entry.seq() != head.seq() {
             self.at = Some(At { head, entry, view: entry.view() });
@@ -76,6 +84,7 @@ impl<'t> Walk<'t> {
         self.land(head);
         let mut entry = head;
         while let Some(older) = entry.older() {
+            debug_assert!(older.seq() < entry.seq(), "a walk would meet versions in another order");
             self.newer.push(entry);
             entry = older;
         }

@@ -77,6 +77,7 @@ impl Space {
 
     /// The space behind the ends of extents is free with their slots.
     pub(super) fn forget_loose_ends(&mut self, run: &Run) {
+        debug_assert!(!run.slots.is_empty(), "an extent has a slot, which may have a loose end");
         let mut within = self.loose_ends.range((run.file, run.slots.start)..(run.file, run.slots.end));
         while let Some((&end, _)) = within.next() {
             self.loose_ends.remove(&end);

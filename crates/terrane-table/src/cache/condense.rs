@@ -31,6 +31,10 @@ impl Cache {
             if let Some(chunk) = arena.drain_sparsest() {
                 self.empty(chunk, &mut moved);
             }
+            debug_assert!(
+                moved >= before,
+                "bytes that were moved are counted once, or condensing would not end"
+            );
             let is_stuck = moved == before;
             if is_stuck && arena.gap_bytes(Group::Movable) >= arena.chunk_bytes() {
                 // There are gaps, but no remaining object fits into one: some objects must be evicted.

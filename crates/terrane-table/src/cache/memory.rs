@@ -117,6 +117,7 @@ impl Deref for SwipSlots {
 
 impl Drop for SwipSlots {
     fn drop(&mut self) {
+        debug_assert!(self.start.as_ptr().is_aligned(), "slots that were made begin at a cache line");
         // SAFETY: made by `Space::slots`, dropped once, with the payload and before its memory goes.
         unsafe { ptr::drop_in_place(ptr::slice_from_raw_parts_mut(self.start.as_ptr(), self.len)) }
     }
@@ -165,6 +166,10 @@ impl Drop for ObjectRef {
 // SAFETY: the pointer is that of a counted reference, and the object lives while the count is not 0.
 unsafe impl Reference<Object> for ObjectRef {
     fn into_raw(self) -> *const Object {
+        debug_assert!(
+            self.references.load(Ordering::Relaxed) > 0,
+            "the swip would hold an object without a counted reference"
+        );
         let pointer = self.0.as_ptr().cast_const();
         std::mem::forget(self);
         pointer
@@ -281,6 +286,10 @@ impl Space {
 
     fn tail(&mut self, bytes: &[u8]) -> Tail {
         let start = self.take(bytes.len());
+        debug_assert!(
+            start.addr().get().is_multiple_of(LINE_BYTES),
+            "a part that begins within a line is not what a search prefetches"
+        );
         // SAFETY: the range was taken for this, and no other thread has it.
         unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), start.as_ptr(), bytes.len()) };
         Tail { start, len: bytes.len() }

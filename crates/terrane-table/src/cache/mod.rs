@@ -292,6 +292,7 @@ impl Cache {
     pub(crate) fn was_reused(&self, slot: &SwipSlot, epoch: &Epoch) -> Option<bool> {
         let shard = self.shard(slot).lock();
         let object = slot.swip.load(epoch)?;
+        debug_assert!(object.charge.is_some(), "an object that is not charged has no entry in the shard");
         Some(object.is_referenced() || shard.is_in_main(object.entry.load(Ordering::Relaxed)))
     }
 
@@ -325,6 +326,11 @@ impl Cache {
 
     /// Evicts until at most `goal` bytes are in the accounting, or no shard can evict more.
     fn evict_to(&self, goal: u64) {
+        debug_assert!(
+            self.shards.len().is_power_of_two(),
+            "the hand would never come to some of {} shards",
+            self.shards.len()
+        );
         let mut fruitless = 0;
         while self.kept() > goal && fruitless < 2 * self.shards.len() {
             let epoch = swip::enter();

@@ -91,7 +91,9 @@ impl Index {
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> usize {
         self.prefetch_slots(key);
-        self.rows.find(key)
+        let at = self.rows.find(key);
+        debug_assert!(at <= self.rows.len(), "a search ends in a block or behind the last one");
+        at
     }
 
     /// Returns true if the next block may hold versions of `key` that are not in block `at`.
@@ -192,6 +194,10 @@ impl Object {
     /// for each other. `encoded_len` is the length of the filter in its extent.
     #[inline]
     pub(crate) fn prefetch_filter(&self, hash: u64, encoded_len: u32) {
+        debug_assert!(
+            matches!(self.payload, Payload::Filter(_)),
+            "lines of another object would be prefetched"
+        );
         let line = memory::HEAD_BYTES + filter::line_offset(hash, encoded_len as usize);
         prefetch(ptr::from_ref(self).cast::<u8>().wrapping_add(line));
         self.prefetch();
@@ -282,6 +288,10 @@ impl Charge {
 
 impl Drop for Charge {
     fn drop(&mut self) {
+        debug_assert!(
+            self.bytes >= super::room::accounting_bytes(self.kind),
+            "an object is charged for its accounting"
+        );
         let retired = self.retired.load(Ordering::Relaxed);
         self.cache.give_back(self.kind, self.bytes, self.spot.take(), retired);
     }

@@ -72,6 +72,10 @@ impl Cache {
         let counters = &self.kinds[kind as usize];
         counters.misses.fetch_add(1, Ordering::Relaxed);
         let charge = self.charge_evicting(kind, bytes);
+        debug_assert!(
+            charge.as_ref().is_none_or(|charge| charge.kind == kind && charge.bytes >= bytes),
+            "the object gets the memory that it needs"
+        );
         if charge.is_none() {
             counters.bypasses.fetch_add(1, Ordering::Relaxed);
         }
@@ -86,6 +90,10 @@ impl Cache {
                 break;
             }
             let charge = self.charge_object(kind, bytes);
+            debug_assert!(
+                charge.as_ref().is_none_or(|charge| charge.bytes as u64 >= need),
+                "the limit is kept for what the object takes, {need} bytes"
+            );
             // There may be gaps that are too short: each turn makes more of them, also for the next misses.
             let gaps = if self.arena.is_some() { u64::from(turn + 1) * MISS_STEP_BYTES } else { 0 };
             self.make_room(if charge.is_some() { 0 } else { need + gaps });
@@ -138,6 +146,10 @@ impl Cache {
         let limit = self.limit.load(Ordering::Relaxed);
         let is_spare = self.live.load(Ordering::Relaxed) + bytes as u64 <= self.goal_within(limit);
         let charge = if is_spare { self.charge_object(kind, bytes) } else { None };
+        debug_assert!(
+            charge.as_ref().is_none_or(|charge| charge.kind == kind && charge.bytes >= bytes),
+            "the object gets the memory that it needs"
+        );
         if charge.is_none() {
             counters.bypasses.fetch_add(1, Ordering::Relaxed);
         }

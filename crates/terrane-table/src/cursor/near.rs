@@ -43,6 +43,10 @@ impl ExtentCursor {
         near: Near<'_>,
         held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
+        debug_assert!(
+            self.index.is_some() || self.block.is_none(),
+            "a block is entered by an index, which is kept"
+        );
         if near.may_step && self.is_placed() && self.step_near(near) {
             return Ok(true);
         }
@@ -55,10 +59,15 @@ impl ExtentCursor {
         near: Near<'_>,
         held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
-        self.with_index(near, |cursor, index| {
+        let gone = self.with_index(near, |cursor, index| {
             cursor.position.clear();
             cursor.search_near(index, near, &held)
-        })
+        });
+        debug_assert!(
+            !matches!(gone, Ok(false)) || !self.is_placed(),
+            "a reader that must wait would take the position before for the one it asked for"
+        );
+        gone
     }
 
     /// Calls `go` with the index block; returns false if it would have to be waited for and may not.
@@ -76,6 +85,11 @@ impl ExtentCursor {
         self.prepared = None;
         let index = self.take_index()?;
         let gone = go(self, &index);
+        debug_assert!(
+            self.block.is_none() || self.block_index < index.index().slots.len(),
+            "block {} is not one of the index",
+            self.block_index
+        );
         self.index = Some(index);
         if gone.is_err() {
             self.block = None;
@@ -143,6 +157,10 @@ impl ExtentCursor {
         near: Near<'_>,
         held: impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
+        debug_assert!(
+            self.index.is_some() || self.block.is_none(),
+            "a block is entered by an index, which is kept"
+        );
         if self.block.is_some() && self.block_index == at {
             return Ok(true);
         }
@@ -160,6 +178,10 @@ impl ExtentCursor {
 
     /// Steps to the version that is asked for, within the block; false if it is not one of the next few.
     fn step_near(&mut self, near: Near<'_>) -> bool {
+        debug_assert!(
+            self.position.is_placed(),
+            "steps begin at an entry: without one they would search the whole block"
+        );
         let ExtentCursor { position, block: Some(block), .. } = self else { return false };
         let block = block.block();
         for _ in 0..STEPS_MAX {
@@ -185,6 +207,10 @@ impl ExtentCursor {
         near: Near<'_>,
         held: &impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
+        debug_assert!(
+            !self.position.is_placed(),
+            "a search that finds nothing would leave the position before"
+        );
         let rows = &index.index().rows;
         count(|cells| add(&cells.index_blocks_searched, 1));
         let mut at = rows.find(near.key);
@@ -212,6 +238,7 @@ impl ExtentCursor {
         near: Near<'_>,
         held: &impl Fn(&Arc<Extent>, usize) -> Option<ObjectRef>,
     ) -> Result<bool> {
+        debug_assert!(at < index.index().slots.len(), "the caller looked whether there is such a block");
         if self.block.is_some() && self.block_index == at {
             return Ok(true);
         }

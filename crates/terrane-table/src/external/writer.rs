@@ -114,6 +114,7 @@ impl ExternalWriter {
     /// `Invalid` if a key is beyond the limits or `start` is not less than `end`; `Full` if the file would be
     /// too large; an earlier error of an entry.
     pub fn delete_range(&mut self, start: &[u8], end: &[u8]) -> Result<()> {
+        debug_assert!(!self.is_finished, "the file is whole and durable: nothing comes to it");
         let fragment = PendingRanges::checked(start, end, &self.collation)?;
         self.check_slots(usize::from(!self.writer.is_empty()) + self.ranges.slots_with(Some(&fragment)))?;
         self.ranges.push(fragment);
@@ -136,6 +137,10 @@ impl ExternalWriter {
                 )));
             }
         }
+        debug_assert!(
+            self.contents.option(MERGE_OPERATOR) == Some(operator),
+            "operands would be combined by another operator"
+        );
         Ok(())
     }
 
@@ -159,6 +164,10 @@ impl ExternalWriter {
         stored.clear();
         let kind = put_prefix(&mut stored, until, span);
         stored.extend_from_slice(value);
+        debug_assert!(
+            stored.len() > value.len(),
+            "a reader would take the first bytes of the value for its prefix"
+        );
         let added = self.add(key, kind, &stored);
         self.stored = stored;
         added
@@ -186,6 +195,10 @@ impl ExternalWriter {
         if self.last_key.is_none() {
             self.last_key = Some(key.to_vec());
         }
+        debug_assert!(
+            self.last_key.as_deref() == Some(key),
+            "the order of the next entry would be checked against another one"
+        );
         Ok(())
     }
 
@@ -201,6 +214,7 @@ impl ExternalWriter {
 
     /// Checks that this many slots are left.
     fn check_slots(&self, needed: usize) -> Result<()> {
+        debug_assert!(self.slot <= EXTENT_SLOTS_MAX, "an extent lies behind the last slot of the file");
         if let Some(error) = &self.failed {
             return Err(error.clone());
         }
@@ -233,6 +247,7 @@ impl ExternalWriter {
             };
             list.push(meta);
         });
+        debug_assert!(self.writer.is_empty(), "entries would be in this extent and in the next");
         self.writer.recycle(bytes);
         self.failed = written.as_ref().err().cloned();
         written

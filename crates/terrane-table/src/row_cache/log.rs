@@ -109,6 +109,7 @@ impl Log {
             }
             let start = value.len();
             if let Some(seq_kind) = self.copy(entry >> TAG_BITS, name, seq, value) {
+                debug_assert!(seq_kind.seq() <= seq, "a reader would see a later version");
                 let age = self.end.load(Ordering::Relaxed).wrapping_sub(entry >> TAG_BITS);
                 return Some(Found { entry, seq_kind, is_old: age > self.words.len() as u64 / 2 });
             }
@@ -137,6 +138,7 @@ impl Log {
             value.extend_from_slice(&word.load(Ordering::Relaxed).to_le_bytes());
         }
         value.truncate(end);
+        debug_assert!(value.len() == end, "the words of a row hold its value");
         fence(Ordering::Acquire);
         self.is_whole(position).then_some(seq_kind)
     }

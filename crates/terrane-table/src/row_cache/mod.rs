@@ -174,6 +174,10 @@ impl RowCache {
         let shard = &self.shards[at];
         let log = shard.log.load(epoch);
         let found = log.and_then(|log| log.read(name, seq, value));
+        debug_assert!(
+            found.is_some() || value.len() == start,
+            "the store would append its value to these bytes"
+        );
         if at == 0 {
             self.count(found.is_some(), epoch);
         }
@@ -253,6 +257,10 @@ impl RowCache {
                 let _writing = shard.writing.lock();
                 let log = shard.log.load(&epoch);
                 next = log.and_then(|log| log.remove_where(from, &mut key, &mut is_old));
+                debug_assert!(
+                    next.is_none_or(|next| next > from),
+                    "a walk over the rows that does not go on would not end"
+                );
             }
         }
     }
@@ -313,6 +321,7 @@ impl RowCache {
             // The holder of the lock creates logs, and callers of this function make others wait.
             let Some(worth) = self.hit_rate.worth.try_lock() else { return };
             let awake = self.awake.load(Ordering::Relaxed);
+            debug_assert!(awake <= SHARDS, "{awake} shards are awake, of {SHARDS}");
             if awake > 1 {
                 self.put_to_sleep(awake / 2, awake, &swip::enter());
             }
@@ -331,6 +340,7 @@ impl RowCache {
         let hits = self.hit_rate.hits.swap(0, Ordering::Relaxed);
         *worth = (*worth + hits * 256 / JUDGED_READS) / 2;
         let awake = self.awake.load(Ordering::Relaxed);
+        debug_assert!(awake <= SHARDS, "{awake} shards are awake, of {SHARDS}");
         if *worth > WAKE_ABOVE && awake < SHARDS {
             // If the hit rate is very high, all shards wake at once.
             let to = if *worth > 2 * WAKE_ABOVE { SHARDS } else { awake * 2 };

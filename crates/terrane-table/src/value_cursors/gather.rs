@@ -63,6 +63,10 @@ impl Wants {
     }
 
     fn push(&mut self, want: Want) {
+        debug_assert!(
+            !self.has(&want.extent, &want.place),
+            "a block that is wanted twice would be counted twice"
+        );
         self.bytes += want.bytes;
         self.blocks.push(want);
     }
@@ -106,6 +110,10 @@ impl ValueCursors {
         if !self.is_in_block(&pointer) && !self.wants.has(extent, &place) {
             self.want_block(extent, place, u64::from(pointer.len));
         }
+        debug_assert!(
+            self.wants.last.as_ref().is_some_and(|(_, before)| *before <= self.wants.blocks.len()),
+            "the next value that replaces this one cuts what this one added"
+        );
         self.wants.has_room()
     }
 
@@ -179,6 +187,7 @@ impl ValueCursors {
             }
             blocks.push((want.extent.clone(), at));
         }
+        debug_assert!(blocks.len() <= BATCH_READS, "blocks of one scan are read in one batch");
         blocks.sort_by_key(|(extent, at)| (extent.meta.id, *at));
         blocks
     }

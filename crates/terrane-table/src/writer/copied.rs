@@ -11,6 +11,7 @@ use crate::loader::{copy_of, open_stored};
 impl ExtentWriter {
     /// Notes the entries of a block: their keys for the filter, when they expire, what they refer to.
     pub(super) fn note_entries_of(&mut self, row: &IndexRow<'_>, stored: &[u8]) -> Result<()> {
+        debug_assert!(stored.len() == row.stored_len as usize, "the caller compared the bytes with the row");
         let block = open_stored(row, copy_of(stored), false)?;
         let mut cursor = std::mem::take(&mut self.cursor);
         cursor.seek_first(&block);

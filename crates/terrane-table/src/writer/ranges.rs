@@ -46,6 +46,7 @@ impl ExtentWriter {
         } else {
             last.end = end.to_vec();
         }
+        debug_assert!(!behind.seqs.is_empty(), "the part behind hides as much as the part before");
         Some(behind)
     }
 

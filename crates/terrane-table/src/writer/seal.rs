@@ -107,6 +107,10 @@ impl ExtentWriter {
 
     fn footer(&mut self, bytes: u32, blocks: u32, parts: [Handle; 5]) -> Footer {
         let [index, filter, range_deletes, references, origin] = parts;
+        debug_assert!(
+            range_deletes.is_empty() == self.range_deletes.is_empty(),
+            "readers would not look for range deletes, or find none"
+        );
         let (least, greatest) = seq_range(&self.range_deletes).unzip();
         Footer {
             compression: self.settings.compression,
@@ -132,6 +136,10 @@ impl ExtentWriter {
     }
 
     fn meta(&self, footer: &Footer, slots: u32, references: Vec<Reference>) -> ExtentMeta {
+        debug_assert!(
+            references.is_empty() == footer.references.is_empty(),
+            "the manifest and the extent name the same value tables"
+        );
         let (smallest, largest) = self.bounds(footer.blocks > 0);
         let ends = self.range_deletes.first().zip(self.range_deletes.last());
         let range_deletes = ends.map(|(first, last)| {

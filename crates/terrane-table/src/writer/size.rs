@@ -1,12 +1,22 @@
 //! Sizes of the current extent and of its writer, and the position of its last entry.
 
-use terrane_base::{Moment, ValuePosition};
+use terrane_base::{Error, Moment, Result, ValuePosition};
 use terrane_format::extent::{self, Form};
 use terrane_format::filter;
+use terrane_storage::{EXTENT_SLOTS_MAX, SLOT_BYTES};
 
 use super::{ExtentWriter, ROW_FIXED_MAX};
 
 impl ExtentWriter {
+    /// Where the next block begins.
+    pub(super) fn block_offset(&self) -> Result<u32> {
+        let limit = EXTENT_SLOTS_MAX as usize * SLOT_BYTES;
+        if self.bytes.len() >= limit {
+            return Err(Error::invalid(format!("extent is longer than {limit} bytes: end it earlier")));
+        }
+        Ok(self.bytes.len() as u32)
+    }
+
     /// Where the last entry that was added will lie. Requires: it was not a block that was copied.
     #[must_use]
     pub fn position(&self) -> ValuePosition {

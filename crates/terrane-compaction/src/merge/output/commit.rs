@@ -9,6 +9,7 @@ impl Output<'_> {
     /// Makes everything durable and returns it.
     pub(in crate::merge) fn commit(mut self, behind: Behind<'_>, work: &mut Work) -> Result<Committed> {
         let committed = self.commit_part(behind, work)?;
+        debug_assert!(self.added.is_empty() && self.relinked.is_empty(), "the result has all extents");
         self.is_committed = true;
         Ok(committed)
     }

@@ -37,6 +37,11 @@ impl Output<'_> {
             }
             self.grandparent += 1;
         }
+        debug_assert!(
+            self.is_sound(),
+            "the counts of the output fit what it has, behind grandparent {}",
+            self.grandparent
+        );
         // A range delete that touches the next one would be cut before everything that it covers.
         let taken = self.next_range.checked_sub(1).map(|taken| &self.ranges[taken]);
         self.writer.range_delete_bytes() > 0

@@ -86,6 +86,10 @@ impl Position {
                 self.block = Some((at, self.scanner.block(at)?));
             }
             let Some((_, block)) = &self.block else { return Ok(false) };
+            debug_assert!(
+                self.block.as_ref().is_some_and(|(open, _)| *open == at),
+                "the value is sought in the block that the index names"
+            );
             self.cursor.seek(block, key, seq);
             if let Some(found) = self.cursor.entry(block) {
                 let is_it = found.key == key

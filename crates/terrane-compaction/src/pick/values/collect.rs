@@ -237,6 +237,7 @@ impl Picker<'_> {
             let over = crate::shape::overlapping(level, &values.smallest, &values.largest);
             let Some(first) = over.clone().find(|index| points(level.meta(*index))) else { continue };
             let range = self.grow_collection(level, first, over.end, &points);
+            debug_assert!(range.contains(&first), "the job would not have the extent that points there");
             let slices = vec![Slice { place: Place::Level(target), level, range }];
             let kind = JobKind::Collect;
             let draft = JobDraft { kind, slices, target, drops_deletes: false, rewrites: false };

@@ -43,6 +43,11 @@ impl Bits {
 
     /// The indexes of set bits.
     pub(super) fn ones(&self) -> impl Iterator<Item = usize> {
+        let tail_bits = self.len % WORD_BITS;
+        debug_assert!(
+            tail_bits == 0 || self.words.last().is_none_or(|last| last >> tail_bits == 0),
+            "a bit behind the last granule would be an address outside of the chunk"
+        );
         self.words.iter().enumerate().flat_map(|(word, &bits)| {
             let rest = |bits: &u64| Some(bits & (bits - 1)).filter(|bits| *bits != 0);
             let first = Some(bits).filter(|bits| *bits != 0);

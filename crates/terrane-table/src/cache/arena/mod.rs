@@ -263,6 +263,10 @@ impl Arena {
         let state = self.state.lock();
         // The chunk may be gone and another may have its index: then that one is drained a little.
         let Some(Some(chunk)) = state.chunks.get(draining.0) else { return Vec::new() };
+        verify!(
+            chunk.noted.ones().all(|granule| chunk.taken.is_set(granule)),
+            "the address of a free granule would be read as an object"
+        );
         chunk.noted.ones().filter_map(|granule| chunk.address(granule)).collect()
     }
 
@@ -275,6 +279,7 @@ impl Arena {
             }
             state.refresh(at);
         }
+        verify!(state.check(), "chunks that are filled again have the free granules that are counted");
     }
 }
 
