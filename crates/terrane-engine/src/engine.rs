@@ -89,6 +89,10 @@ impl Engine {
         stats.memory_held_bytes = self.catalog.sums().held_bytes() + self.journal.held_bytes();
         stats.memory_limit_bytes = self.memory.budget().memory_bytes();
         stats.memory_bytes_max = self.note_memory(stats.memory_bytes);
+        debug_assert!(
+            stats.memory_bytes_max >= stats.memory_bytes,
+            "the highest value is no older than the present one"
+        );
         let store = self.store.usage();
         (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
         stats.show_remote_reads(&self.store.remote_reads());
@@ -117,6 +121,10 @@ impl Engine {
     pub fn set_memory_bytes(&self, memory_bytes: u64) -> Result<()> {
         self.refuse_if_read_only()?;
         let options = self.memory.options_under(memory_bytes, &self.options)?;
+        debug_assert!(
+            options.memory_bytes == memory_bytes,
+            "writers and the cache are divided under another ceiling"
+        );
         self.txn.set_write_bytes(options.write_memory_bytes);
         self.memory.set_ceiling(&options);
         self.catalog.sums().set_memory_bytes(options.memory_bytes);
@@ -169,6 +177,7 @@ impl Engine {
             // Another caller closes it. A flush that its close has cancelled is an error of that call, too.
             return Ok(());
         }
+        debug_assert!(self.is_closing(), "a writer that is woken now would wait again, for ever");
         self.throttle.wake();
         self.readers.of_changes().wake();
         self.background.scheduler.close();

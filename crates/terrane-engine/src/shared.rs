@@ -278,6 +278,7 @@ impl Shared {
     /// Gives a job the functions of its table (the merge operator and the prefix extractor) and the cache in
     /// which readers will look for its results.
     pub(crate) fn give_functions(&self, table: &Table, control: &JobControl) {
+        debug_assert!(table.is_of(&self.catalog), "a job would write the extents of another database");
         if let Some(extractor) = table.semantics.extractor() {
             control.filter_prefixes(extractor);
         }
@@ -313,6 +314,7 @@ impl Shared {
 
     /// Counts what a flush of `table` wrote.
     pub(crate) fn count_flushed(&self, table: &Table, bytes: u64) {
+        debug_assert!(table.is_of(&self.catalog), "the tables of a database sum up to its own counters");
         add(&self.counters.flush_bytes_written, bytes);
         add(&table.counters.table_flush_bytes_written, bytes);
     }

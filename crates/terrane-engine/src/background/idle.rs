@@ -48,6 +48,10 @@ impl IdleWatch {
     /// Returns true if nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` show.
     fn is_idle(&self, bytes_written: u64, now: Duration) -> bool {
         let mut seen = self.0.lock();
+        debug_assert!(
+            seen.since.is_some() || !seen.has_reclaimed,
+            "space was given back before the first look"
+        );
         match seen.since {
             Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
             _ => {
@@ -141,6 +145,7 @@ impl Maintenance {
     /// # Errors
     /// `Io`, `Poisoned`; nothing is lost by it but space.
     pub(crate) fn reclaim_idle(&self) -> Result<()> {
+        debug_assert!(!self.options.read_only, "the process that writes owns the space");
         self.collect_epochs();
         self.store.reclaim_all()?;
         self.journal.remove_spares()?;

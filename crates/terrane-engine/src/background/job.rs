@@ -95,6 +95,10 @@ impl Job {
 
     /// Runs to its end on the calling thread; `control` pauses and cancels it.
     pub(crate) fn run(&self, engine: &Maintenance, control: &Arc<JobControl>) -> Result<()> {
+        debug_assert!(
+            self.on().is_none_or(|table| table.is_of(&engine.catalog)),
+            "a job of another database"
+        );
         match self {
             Job::Freeze(table) => engine.freeze(table).map(drop),
             Job::Settle(table) => SettleJob { engine, table, control }.run(),
@@ -221,6 +225,11 @@ impl Look<'_> {
         let guard = terrane_base::epoch::pin();
         let view = table.view(&guard);
         let Some(oldest) = view.generations.last() else { return false };
+        let newest = view.generations.first().map(|newest| newest.first_seq());
+        debug_assert!(
+            newest.is_none_or(|newest| newest >= oldest.first_seq()),
+            "a newer generation goes to the levels first"
+        );
         let bytes = oldest.record_bytes() + oldest.index_bytes();
         let wanted = table.flush_wanted();
         // A trim may record all up to `wanted` as flushed though the generation begins below and has records
@@ -239,6 +248,7 @@ impl Look<'_> {
         let schedule = self.schedule;
         tables.iter().find_map(|table| {
             let view = table.pinned();
+            debug_assert!(table.is_of(&self.catalog), "a job of another database");
             let is_wanted = |first_seq: Option<SeqNo>| first_seq.is_some_and(|first| table.wants_run(first));
             let settles = is_wanted(view.frozen.last().map(|memtable| memtable.first_seq()));
             if settles && !schedule.is_held(JobKind::Settle, table.id) {
@@ -258,6 +268,7 @@ impl Look<'_> {
             return Some(work);
         }
         let (table, spec) = self.pick_compaction(Depth::Asked, false)?;
+        debug_assert!(spec.table == table.id, "the job of one table would be installed in another");
         Some(Job::Compact(table, spec))
     }
 }

@@ -87,6 +87,7 @@ impl Relief for Maintenance {
     /// Has the journal go on in short segments, too, so that a trim takes the others as soon as their records
     /// are flushed.
     fn make_room(&self) {
+        debug_assert!(!self.options.read_only, "a batch waits for room where none is committed");
         // What fails here makes no room; the commit that needs it says why.
         let _ = self.journal.remove_spares();
         let _ = self.journal.seal_longer_than(SHORT_SEGMENT_BYTES);
@@ -96,6 +97,7 @@ impl Relief for Maintenance {
     /// Has its segment sealed, too: nothing else fits there, so it would stay until the next commit, however
     /// long that takes.
     fn flush_behind(&self) {
+        debug_assert!(!self.options.read_only, "a large batch was committed where none can be");
         let _ = self.journal.seal_longer_than(long_segment_bytes(&self.options));
         flush_filled(self);
     }

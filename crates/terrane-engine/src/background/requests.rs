@@ -101,6 +101,7 @@ impl Maintenance {
     }
 
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
+        debug_assert!(!self.options.read_only, "no worker is there that would end the wait");
         let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
         self.background.scheduler.wait_for(|schedule| {
             refuse_if_paused(schedule)?;
@@ -146,6 +147,7 @@ impl Maintenance {
             records += bytes;
             written += CLOSE_TABLE_BYTES + bytes + level_1.min(entries.saturating_mul(SLOT_BYTES as u64));
         }
+        debug_assert!(written >= records, "a flush writes all records once at least");
         let segments = self.journal.complete_segments().len() as u64 + 1;
         let allowed = CLOSE_BYTES + records * CLOSE_FACTOR + segments * CLOSE_SEGMENT_BYTES;
         records <= CLOSE_RECORD_BYTES_MAX && written <= allowed
@@ -163,6 +165,7 @@ impl Maintenance {
         let tables = [table.clone()];
         self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
+        debug_assert!(table.is_of(&self.catalog), "no worker of this database looks at the request");
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, &tables);
         let done = self.background.scheduler.wait_for(|schedule| {
             if schedule.was_held_since(begun) {
@@ -201,6 +204,7 @@ impl Maintenance {
             )));
         }
         let request = table.request_compaction(RangeRequest::one_level(level));
+        debug_assert!(table.is_of(&self.catalog), "no worker of this database looks at the request");
         let done = self.wait_for_asked(table, |schedule| match schedule.quarantine.of(table.id) {
             Some(error) => Err(error.clone()),
             None => Ok(table.is_dropped() || table.is_compacted(request)),
@@ -229,6 +233,7 @@ impl Maintenance {
 
     /// Waits for jobs that run even while the background is paused.
     fn wait_for_asked(&self, table: &Arc<Table>, done: impl Fn(&Schedule) -> Result<bool>) -> Result<()> {
+        debug_assert!(!self.options.read_only, "no worker is there that would end the wait");
         let tables = std::slice::from_ref(table);
         let seen = self.background.scheduler.ask(JobKinds::AWAITED, tables);
         self.background.scheduler.wait_for(|schedule| {

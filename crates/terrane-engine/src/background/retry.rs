@@ -101,6 +101,10 @@ impl Failures {
     pub(crate) fn ask(&mut self, newest: u64, is_meant: impl Fn(Subject) -> bool) {
         for (subject, failed) in &mut self.failed {
             if is_meant(*subject) {
+                debug_assert!(
+                    failed.piece <= newest && failed.asked <= newest,
+                    "a piece of work to come has failed"
+                );
                 failed.asked = newest;
                 failed.until = Duration::ZERO;
             }
@@ -121,6 +125,10 @@ impl Failures {
     /// is due: the work is not needed any more. The last failure may be of a step behind the one that
     /// mattered.
     pub(crate) fn forget_obsolete(&mut self, kinds: JobKinds) {
+        debug_assert!(
+            self.failed.values().all(|failed| failed.count > 0),
+            "work is listed that never failed"
+        );
         let now = self.now;
         self.failed.retain(|(kind, _), failed| failed.until > now || !kinds.has(*kind));
     }

@@ -270,6 +270,7 @@ impl Maintenance {
 
     /// Waits for an attempt. Requires: the caller holds nothing that a flush or a trim needs.
     pub(crate) fn wait_for_space(&self, number: u64) -> Outcome {
+        debug_assert!(number > 0, "0 names no attempt: nothing would end the wait");
         let space = &self.background.space;
         space.wait(|waiting| waiting + 1);
         let mut outcome = Outcome::Failed;

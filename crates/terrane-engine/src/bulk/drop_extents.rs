@@ -59,6 +59,7 @@ impl Maintenance {
             return Ok(DroppedExtents::default());
         }
         // Rows of a flush under way are in memory, too, until it ends: they would be there, then gone.
+        debug_assert!(table.is_of(&self.catalog), "the flushes of another database are held back");
         let held = self.background.scheduler.hold_flushes(&[table.id], &Arc::new(self.new_control()))?;
         let dropped = self.claim_within(table, bounds).and_then(|claimed| match claimed {
             None => Ok(DroppedExtents::default()),
@@ -91,6 +92,7 @@ impl Maintenance {
                 return Ok(true);
             }
             self.refuse_if_seen(&chosen)?;
+            debug_assert!(table.is_of(&self.catalog), "a claim on the levels of another database");
             let Some(claim) = schedule.claims.take(claim_of(table, &chosen)) else {
                 return refuse_if_paused(schedule).map(|()| false);
             };

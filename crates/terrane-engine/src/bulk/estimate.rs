@@ -130,6 +130,10 @@ impl Shared {
             within.end -= 1;
             ends.push(within.end);
         }
+        debug_assert!(
+            ends.iter().all(|end| !within.contains(end)),
+            "an extent at an end of the range counts twice"
+        );
         for end in ends {
             let extent = level.get(end);
             let meta = &extent.meta;
@@ -174,6 +178,7 @@ impl RangeEstimate {
         let (lower, upper) = bounds.as_slices();
         let Measured { entries_min, entries_max, bytes_min, bytes_max } =
             memtable.measure(lower, upper, WALK_KEYS);
+        debug_assert!(entries_min <= entries_max && bytes_min <= bytes_max, "the least is above the most");
         self.entries.add_between(entries_min, entries_max);
         self.bytes.add_between(bytes_min, bytes_max);
         self.memory_bytes.add_between(bytes_min, bytes_max);

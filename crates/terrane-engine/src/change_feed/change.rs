@@ -161,6 +161,10 @@ impl ChangeBatch {
         let has_log_data = || records(batch.records()).any(|record| record.log_data().is_some());
         let shows = tables.iter().any(|(_, name)| name.shows()) || has_log_data();
         let decoded = decode(&batch, &tables)?;
+        debug_assert!(
+            decoded.is_empty() || decoded.len() == records(batch.records()).count(),
+            "a record would be shown with the key of another one"
+        );
         Ok(shows.then(|| ChangeBatch { batch, decoded, tables: tables.into() }))
     }
 
@@ -191,6 +195,10 @@ impl ChangeBatch {
     }
 
     fn change<'b>(&'b self, seq: SeqNo, id: TableId, record: &Record<'b>) -> Option<Change<'b>> {
+        debug_assert!(
+            self.tables.iter().any(|(known, _)| *known == id),
+            "a change would be left out silently"
+        );
         let (_, name) = self.tables.iter().find(|(known, _)| *known == id)?;
         let table = match name {
             TableName::Known(name, _) => Some(&**name),

@@ -15,6 +15,7 @@ impl Engine {
     /// Removes the page of a process that died, and begins to share pages, if the option says so and another
     /// process could read them. Without threads (in a simulator) none are shared.
     pub(crate) fn share_metrics(self: &Arc<Self>) {
+        debug_assert!(!self.options.read_only, "the process that writes shares its metrics");
         let interval = self.options.diagnostics.metrics_page_ms;
         if !self.disk().is_public() || self.env.spawn.stepper().is_some() {
             return;

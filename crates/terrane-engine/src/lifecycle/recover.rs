@@ -126,6 +126,7 @@ impl Recovery<'_> {
         }
         self.close_epoch(&replayed, last_seq, is_overtaken, &open_marks)?;
         let start = self.start(replayed, last_seq, is_overtaken)?;
+        debug_assert!(start.next_seq > last_seq, "a number that was given would be given again");
         if self.options.journal == JournalMode::Off {
             let unlisted = start.unlisted_files.iter();
             let gone = unlisted.map(|file| self.disk.remove(&self.dir.join(file_name(*file))));
@@ -266,6 +267,7 @@ impl Recovery<'_> {
             return;
         }
         let guard = terrane_base::epoch::pin();
+        debug_assert!(table.view(&guard).frozen.is_empty(), "recovery fills one memtable of each table");
         index::insert(&table.view(&guard).active, segment, offset, seq);
         add(&self.counters.records_recovered, 1);
     }

@@ -76,6 +76,7 @@ impl PlainGate<'_> {
     /// Ends the pass with the commit that has this number.
     #[inline]
     pub(crate) fn leave(self, seq: SeqNo) {
+        debug_assert!(seq > SeqNo(0), "a commit without a number would leave the window unchanged");
         match self {
             PlainGate::Unseen(unseen) => drop(unseen),
             PlainGate::Watched { flight, _locks, _passed } => {
@@ -161,6 +162,7 @@ impl Transactions {
         wait: &WriteWait,
     ) -> Result<PlainGate<'e>> {
         let passed = Passed(&self.watch);
+        debug_assert!(!batch.is_empty(), "an empty batch takes no lock and is not committed");
         let (writes, deletes) = (keys_of(batch), deletes_of(batch, |table| shared.collation_of(table)));
         let target = LockTarget { keys: writes.clone(), ranges: deletes.clone(), is_exclusive: false };
         let (locks, lock_wait) =
@@ -178,6 +180,7 @@ impl Transactions {
         until: Option<Duration>,
         ingest_by: Option<Duration>,
     ) -> Result<(PlainLocks<'e>, LockWait<'w>)> {
+        debug_assert!(!target.is_exclusive, "plain writers would exclude each other from whole ranges");
         let owner = self.new_owner();
         // The option bounds the wait for ingests, but not the wait for locks.
         let mut ingest_by = ingest_by;
@@ -251,6 +254,7 @@ impl Transactions {
         let window = &self.window;
         let entered = window.enter(footprint, prepares, own, lock_wait);
         let id = entered.map_err(|refusal| shared.refused(refusal, None))?;
+        debug_assert!(own != Some(id), "the commit of one flight would end the other");
         Ok(InFlight { window, id: Some(id) })
     }
 
@@ -339,6 +343,10 @@ impl Shared {
 
     #[cold]
     fn stale(&self, owner: Owner, stale: &Stale) -> Error {
+        debug_assert!(
+            !matches!(stale, Stale::Changed(_, SeqNo(0)) | Stale::Forgotten(SeqNo(0))),
+            "no transaction begins before the first commit"
+        );
         add(&self.counters.transaction_conflicts, 1);
         match stale {
             Stale::Changed(key, seq) => {

@@ -251,6 +251,7 @@ impl RangeLocks {
         seen: &Blocker,
         lock_wait: &LockWait<'_>,
     ) -> Waited {
+        debug_assert!(matches!(seen, Blocker::RangeLock { .. }), "locks of keys are not waited for here");
         let mut state = self.state.lock();
         while Self::find(&state, owner, key).as_ref() == Some(seen) {
             let waited = lock_wait.wait(&self.changed, &mut state);

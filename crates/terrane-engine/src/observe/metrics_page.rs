@@ -41,6 +41,7 @@ impl PageFile {
 
     /// Writes a page where no file is yet; on an error leaves no part of one.
     fn create(&self, page: &[u8]) -> Result<()> {
+        debug_assert!(page.starts_with(&MAGIC), "no reader would know the page");
         let file = self.disk.open(&self.path, OpenMode::Create, false)?;
         file.write_at(0, page).inspect_err(|_| {
             // An empty file has no page for a reader, so nothing more is lost if it stays.

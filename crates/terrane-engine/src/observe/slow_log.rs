@@ -59,6 +59,7 @@ impl WriteProbe<'_> {
 
 impl Drop for WatchedWrite<'_> {
     fn drop(&mut self) {
+        debug_assert!(self.log.write_micros > 0, "a write is watched though none is logged");
         let now = self.log.clock.now();
         let took = now.saturating_sub(self.began);
         if !self.log.is_slow(took, self.log.write_micros) {
@@ -123,6 +124,7 @@ impl SlowLog {
 
     #[cold]
     fn watched_read<R>(&self, table: &str, keys: usize, read: impl FnOnce() -> R) -> R {
+        debug_assert!(self.read_micros > 0, "a read is watched though none is logged");
         let (done, took, timing) = self.timed(read);
         if self.is_slow(took, self.read_micros) {
             let (total, device) = (micros(took), micros(timing.device_reads));
@@ -143,6 +145,7 @@ impl SlowLog {
     /// Runs a step or a placement of a scan, and logs it if it is slow.
     #[cold]
     pub(crate) fn watched_scan<R>(&self, table: &str, step: impl FnOnce() -> R) -> R {
+        debug_assert!(self.scan_micros > 0, "a scan is watched though none is logged");
         let before = terrane_base::counters::read_counters().versions_skipped;
         let (done, took, timing) = self.timed(step);
         if self.is_slow(took, self.scan_micros) {

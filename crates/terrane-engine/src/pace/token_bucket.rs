@@ -102,6 +102,10 @@ impl TokenBucket {
             let left_over = self.left_over.swap(0, Ordering::Relaxed);
             let debt;
             (*turn, debt) = self.pause_for(charged.saturating_add(left_over), *turn, end, clock);
+            debug_assert!(
+                debt <= charged.saturating_add(left_over),
+                "a writer is left with more than it was charged"
+            );
             if let Some(rate) = self.rate() {
                 // After a very low rate no writer pauses long for the bytes of others.
                 let most = left_over.min((rate * CHARGE_MAX.as_secs_f64()) as u64);
@@ -147,6 +151,7 @@ impl TokenBucket {
         let micros = |time: Duration| time.as_micros() as u64;
         loop {
             let Some(rate) = self.rate() else { return Some(0) };
+            debug_assert!(rate > 0.0, "a charge at no rate at all lasts for ever");
             let (now, repaid_at) = (micros(clock.now()), self.repaid_at.load(Ordering::Relaxed));
             // A batch less than a quantum may come early: pauses are that coarse elsewhere, too.
             let grace = (QUANTUM_BYTES as f64 / rate * 1e6) as u64;

@@ -21,6 +21,7 @@ pub(crate) fn get_from_memory(
 ) -> Option<SeqKind> {
     // Apart from the others, so that the shortest read counts with constants.
     if let Some(found) = get_from_memtable(&view.active, key, target) {
+        debug_assert!(found.seq() <= key.2, "a read sees a later commit");
         count_read(1);
         return Some(found);
     }
@@ -33,6 +34,10 @@ pub(crate) fn get_from_memory(
 /// As [`get_from_memory`], of frozen memtables and generations.
 #[inline(never)]
 fn get_from_older(view: &ReadView, key: KeyAt<'_>, target: &mut impl ValueTarget) -> Option<SeqKind> {
+    debug_assert!(
+        !view.frozen.is_empty() || !view.generations.is_empty(),
+        "the active memtable is asked by the caller"
+    );
     for (index, memtable) in view.frozen.iter().enumerate() {
         if let Some(found) = get_from_memtable(memtable, key, target) {
             count_read(2 + index as u64);

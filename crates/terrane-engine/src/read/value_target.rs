@@ -124,6 +124,7 @@ fn place(places: &mut [MaybeUninit<u8>], value: &[u8]) -> bool {
 /// A function of its own, whose arguments are known to lie apart: the compiler makes one `memcpy` of it.
 #[inline(never)]
 fn copy(places: &mut [MaybeUninit<u8>], value: &[u8]) {
+    debug_assert!(places.len() == value.len(), "places that nothing is written to would count as written");
     for (place, byte) in places.iter_mut().zip(value) {
         place.write(*byte);
     }

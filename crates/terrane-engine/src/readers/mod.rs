@@ -182,6 +182,7 @@ impl Readers {
 
     /// Takes away what readers pin that are too old.
     fn expire(&self, now: Duration, age_max: Duration) {
+        debug_assert!(self.age_max == Some(age_max), "one age counts for all readers");
         for shard in &self.shards {
             let expired: Vec<_> =
                 shard.lock().live_mut().filter_map(|entry| entry.expire(now, age_max)).collect();
@@ -193,6 +194,7 @@ impl Readers {
 
     /// Takes away what one reader pins, if it is too old.
     pub(crate) fn expire_one(&self, slot: Slot, now: Duration, age_max: Duration) {
+        debug_assert!(self.age_max == Some(age_max), "one age counts for all readers");
         if let Some(expired) = self.with(slot, |entry| entry.expire(now, age_max)) {
             add(&self.expired, u64::from(expired.pin.is_some()));
             expired.release();
@@ -223,6 +225,7 @@ impl Readers {
 
     /// Adds the present numbers of readers to `stats`.
     pub(crate) fn show(&self, now: Duration, stats: &mut Stats) {
+        debug_assert!(stats.readers_live == 0, "each reader counts once");
         self.tick(now);
         stats.readers_expired = self.expired.load(Ordering::Relaxed);
         for shard in &self.shards {

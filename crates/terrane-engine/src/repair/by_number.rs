@@ -275,6 +275,10 @@ impl<'r> RowCursor<'r> {
             // What cannot be read is a loss already.
             self.ranges = Some((at, member.extent.read_range_deletes().ok().flatten().unwrap_or_default()));
         }
+        debug_assert!(
+            self.ranges.as_ref().is_some_and(|(loaded, _)| *loaded == at),
+            "the range deletes of another extent hide the key"
+        );
         let (_, fragments) = self.ranges.as_ref().expect("was loaded");
         fragments.covering(key).and_then(|over| over.newest(SeqNo::MAX))
     }
@@ -299,6 +303,7 @@ impl<'r> RowCursor<'r> {
 
     /// Opens the next extent of which a block can be read.
     fn open_next(&mut self, lose: &mut dyn FnMut(Loss)) {
+        debug_assert!(self.next <= self.members.len(), "extents are opened in turn");
         self.open = None;
         while self.open.is_none() && self.next < self.members.len() {
             let Member { extent, of } = self.members[self.next].clone();

@@ -289,6 +289,7 @@ impl Repair<'_> {
                 self.prepared = Some(made);
                 continue;
             }
+            debug_assert!(!self.tables.contains_key(&table.id), "the rows of one table would go to two");
             let (kept, missing) = kept_of(table, &self.target.functions);
             missing.into_iter().for_each(|error| self.report.lose(Some(&table.name), error));
             let mut options = table.options.clone();
@@ -383,6 +384,7 @@ impl Repair<'_> {
 
     fn finish(mut self) -> Result<RepairReport> {
         self.write_batch()?;
+        debug_assert!(self.batch.is_empty(), "records that were found are not written");
         self.target.flush()?;
         let found = self.target.check(&mut |_, _| ())?;
         if let Some(finding) = found.findings.first() {

@@ -170,6 +170,10 @@ impl Catalog {
     /// whose levels have other extents. A table that has stopped may be behind the manifest.
     pub(crate) fn difference(&self, state: &State) -> Option<String> {
         let tables = self.all();
+        debug_assert!(
+            tables.is_sorted_by(|a, b| a.id < b.id),
+            "tables are compared in the order of their numbers"
+        );
         let listed: Vec<_> = state.tables.values().filter(|table| !table.dropped).collect();
         if !listed.iter().map(|table| table.id).eq(tables.iter().map(|table| table.id)) {
             let listed: Vec<_> = listed.into_iter().map(|table| table.id).collect();

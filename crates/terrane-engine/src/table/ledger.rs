@@ -75,6 +75,10 @@ impl TableEdit<'_> {
     pub(crate) fn replace_behind_edit(&mut self, next: ReadView, leaves: &Leaves<'_>) -> Result<()> {
         next.check();
         self.ledger.turn(&next, leaves)?;
+        debug_assert!(
+            self.ledger.entries.last().is_none_or(|last| last.first_seq == next.active.first_seq()),
+            "the records of the active memtable are in no ledger"
+        );
         // Both are kept: what leaves the sums has left the view.
         let (before, after) = (self.table.pinned(), next.clone());
         self.table.view.replace(next);
@@ -188,6 +192,10 @@ impl Ledger {
     /// `Poisoned`.
     pub(crate) fn check_flushed(&self, generation: &GlobalIndex, flushed: SeqNo) -> Result<()> {
         let stays = |at: &usize| !generation.has_taken_in(self.entries[*at].first_seq);
+        debug_assert!(
+            self.entries.is_sorted_by(|a, b| a.first_seq < b.first_seq),
+            "the numbers of two memtables overlap"
+        );
         match (0..self.entries.len()).filter(stays).find(|at| self.entries[*at].first_seq <= flushed) {
             None => Ok(()),
             Some(at) => {
@@ -211,6 +219,10 @@ impl Ledger {
     /// `Poisoned`.
     pub(crate) fn check_trim(&self, upto: SegmentId) -> Result<()> {
         let needs = |at: &usize| self.entries[*at].oldest_segment().is_some_and(|oldest| oldest <= upto);
+        debug_assert!(
+            self.entries.is_sorted_by(|a, b| a.first_seq < b.first_seq),
+            "the numbers of two memtables overlap"
+        );
         match (0..self.entries.len()).find(needs) {
             None => Ok(()),
             Some(at) => {
@@ -261,6 +273,10 @@ impl LedgerEntry {
         next: &ReadView,
         leaves: &Leaves<'_>,
     ) -> std::result::Result<Fate, &'static str> {
+        debug_assert!(
+            numbers.first == self.first_seq,
+            "the fate of one memtable is decided by the numbers of another"
+        );
         if matches!(leaves, Leaves::Dropped) {
             return Ok(Fate::Gone);
         }

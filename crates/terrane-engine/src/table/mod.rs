@@ -31,6 +31,7 @@ use terrane_memtable::Memtable;
 
 use crate::observe::stats::TableCounters;
 use crate::pace::per_table::TablePressure;
+use crate::table::catalog::Catalog;
 use crate::table::filter_policy::FilterUse;
 use crate::table::ledger::Ledger;
 use crate::table::load::TableLoad;
@@ -169,6 +170,11 @@ impl Table {
     #[inline]
     pub(crate) fn shared(&self, guard: &Guard) -> Arc<ReadView> {
         self.view.share(guard)
+    }
+
+    /// Returns true if it is, or was, a table of this catalog: of no other database.
+    pub(crate) fn is_of(&self, catalog: &Catalog) -> bool {
+        Arc::ptr_eq(&self.sums, catalog.sums())
     }
 
     /// Returns true if the table was dropped while this handle lived.

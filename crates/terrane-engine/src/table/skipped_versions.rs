@@ -22,6 +22,7 @@ pub(crate) struct SkippedVersions {
 
 impl SkippedVersions {
     pub(crate) fn add(&self, versions: u64) {
+        debug_assert!(versions > 0, "a step that passes none writes nothing that other threads read");
         // Relaxed, as below: a count that nothing depends on but when a flush is asked for.
         let before = self.count.fetch_add(versions, Ordering::Relaxed);
         let becomes_many = before < VERSIONS_MIN && before.saturating_add(versions) >= VERSIONS_MIN;

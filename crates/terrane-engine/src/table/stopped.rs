@@ -52,6 +52,7 @@ impl Table {
         );
         let error = Error::new(Kind::Poisoned, message);
         self.stopped.0.get_or_init(|| error.clone());
+        debug_assert!(self.is_stopped(), "a job would begin on levels that are not known");
         self.note_due(DueTables::note_stopped);
         error
     }

@@ -353,6 +353,7 @@ impl Table {
         self.part.record_look.store(record_bytes + grain, Ordering::Relaxed);
         let taken_in = unnoted(view);
         let amounts = Amounts::of(view);
+        debug_assert!(amounts.filled_tables <= 1, "the part of one table counts as several");
         self.sums.turn(&noted.amounts, &amounts);
         self.sums.due.turn_size(self.id, noted.amounts.sizes(), amounts.sizes());
         noted.amounts = amounts;

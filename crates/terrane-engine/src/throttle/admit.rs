@@ -33,6 +33,7 @@ impl<'e> WriteControl<'e> {
     /// database closes; the error of the background if no memory is freed.
     #[inline(always)]
     pub(crate) fn admit(self, batch: &Batch, deadline: Option<Deadline>) -> Result<WritePermit<'e>> {
+        debug_assert!(!batch.is_empty(), "what brings nothing would take a turn and room");
         self.check_open()?;
         if self.is_large(batch) {
             return self.admit_large(batch, deadline, false);
@@ -43,6 +44,7 @@ impl<'e> WriteControl<'e> {
     /// As [`WriteControl::admit`], for a batch that was prepared: it is not too large, whatever the ceiling
     /// is by now.
     pub(crate) fn admit_prepared(self, batch: &Batch) -> Result<WritePermit<'e>> {
+        debug_assert!(!batch.is_empty(), "what brings nothing would take a turn and room");
         self.check_open()?;
         if self.is_large(batch) {
             return self.admit_large(batch, None, true);
@@ -123,6 +125,7 @@ impl<'e> WriteControl<'e> {
         if let Some(given_back) = permit.given_back() {
             self.take_room_again(permit, (batch, given_back), deadline)?;
         }
+        debug_assert!(permit.given_back().is_none(), "a batch is committed without its room");
         permit.note_commit();
         Ok(())
     }

@@ -115,6 +115,7 @@ impl<'e> WriteControl<'e> {
     /// Notes how long a charge for the backlog of a table took. A time below the shortest pause is only the
     /// cost of the check.
     fn note_held_by(&self, table: &Table, took: Duration) {
+        debug_assert!(table.is_of(&self.catalog), "the pause counts in another database");
         if took >= PAUSE_MIN {
             add(&table.counters.table_writes_paused_micros, took.as_micros() as u64);
             self.note_stall(took, || StallCause::Backlog(table.name.clone()));

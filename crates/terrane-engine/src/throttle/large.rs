@@ -111,6 +111,7 @@ impl<'e> WriteControl<'e> {
             }
         };
         self.reserve_in_turn(&mut permit, turn, &needs, until)?;
+        debug_assert!(permit.has_room(), "the room that was made for the batch is free for others");
         Ok(permit)
     }
 
@@ -244,6 +245,10 @@ impl LargeWait<'_, '_> {
     }
 
     fn have(&self, bytes: u64) -> u64 {
+        debug_assert!(
+            self.room.control.throttle.reserved_bytes() >= bytes,
+            "the promise is beyond what is reserved"
+        );
         let control = self.room.control;
         control.memory.promise(bytes);
         control.throttle.pressure.hold(false);

@@ -152,6 +152,10 @@ impl Throttle {
     /// that fails reserves nothing at any time: another batch would be refused because of it.
     fn try_reserve(&self, bytes: u64, has_room: impl Fn(u64) -> bool) -> bool {
         let mut reserved = self.reserved_bytes.load(Ordering::Acquire);
+        debug_assert!(
+            reserved < u64::MAX / 4,
+            "{reserved} bytes are reserved: more was given back than taken"
+        );
         while has_room(reserved + bytes) {
             let after = reserved + bytes;
             match self.reserved_bytes.compare_exchange(reserved, after, Ordering::AcqRel, Ordering::Acquire) {

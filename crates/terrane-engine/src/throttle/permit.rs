@@ -141,6 +141,7 @@ impl<'t> WritePermit<'t> {
     #[inline]
     pub(crate) fn spend(mut self) {
         if let Some(held) = &mut self.held {
+            debug_assert!(held.given_back.get().is_none(), "a batch was committed without its room");
             held.charges = CreditCharges::default();
         }
     }
@@ -163,6 +164,10 @@ impl<'t> Held<'t> {
 
     /// Ends the reservation and the turn; returns the turn.
     fn end_room(&self, throttle: &Throttle) -> Option<HeldTurn<'t>> {
+        debug_assert!(
+            self.turn.get().is_none() || self.reserved_bytes.get() > 0,
+            "a turn ends with the reservation that was made in it"
+        );
         throttle.give_back(self.reserved_bytes.take());
         self.turn.take().inspect(HeldTurn::end)
     }

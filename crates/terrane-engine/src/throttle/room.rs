@@ -45,6 +45,7 @@ impl<'e> RoomWait<'e> {
 
     /// Checks whether the wait is over: the memory is reserved, or an error says why none will be free.
     fn look(&mut self) -> Option<Result<()>> {
+        debug_assert!(self.bytes > 0, "a writer that takes nothing waits for memory");
         if self.control.try_reserve(self.bytes) {
             return Some(Ok(()));
         }
@@ -76,6 +77,10 @@ impl<'e> RoomWait<'e> {
         let is_idle = self.control.background.frees_nothing();
         self.idle_since = if is_idle { self.idle_since.or(Some(now)) } else { None };
         self.idle_looks = if is_idle { self.idle_looks.saturating_add(1) } else { 0 };
+        debug_assert!(
+            self.idle_since.is_some() == (self.idle_looks > 0),
+            "an idle background is seen at a look"
+        );
     }
 
     /// Why the writer should wait no longer, if it should not.

@@ -133,6 +133,10 @@ impl WritePath {
         let gate = self.txn.pass_gate((self, &permit), batch, wait)?;
         self.write_control().begin_commit(&mut permit, batch, wait.admission)?;
         let committed = self.commit_batch(batch, sync)?;
+        debug_assert!(
+            committed.seq >= SeqNo(u64::from(batch.record_count())),
+            "each record has a number of its own"
+        );
         gate.leave(committed.seq);
         probe.note_committed();
         permit.spend();
@@ -165,6 +169,7 @@ impl WritePath {
     /// Counts a committed batch; after each quantum of bytes the debt is computed again.
     #[inline]
     pub(crate) fn account(&self, batch: &Batch, committed: Committed) {
+        debug_assert!(batch.record_count() > 0, "an empty batch has no place in the journal");
         self.written.add(u64::from(batch.record_count()), batch.bytes().len() as u64);
         if self.throttle.is_look_due(committed.end) {
             self.refresh_debt();
@@ -218,6 +223,7 @@ impl WritePath {
 
     #[inline]
     fn note_written(&self, table: &Table, is_unnoted: bool, guard: &Guard) {
+        debug_assert!(table.is_of(&self.catalog), "a record was indexed in the table of another database");
         if is_unnoted {
             table.note_part();
         }

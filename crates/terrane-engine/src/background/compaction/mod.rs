@@ -129,6 +129,7 @@ impl Look<'_> {
         if !self.options.experiments.hot_cold {
             return Vec::new();
         }
+        debug_assert!(tree.levels.len() <= usize::from(u8::MAX), "a level has a number of one byte");
         let sizes: Vec<u64> = tree.levels.iter().map(|level| level.totals().bytes).collect();
         let targets = Targets::new(&sizes, limits);
         let moment = moment(self.env.clock.now());
@@ -143,6 +144,10 @@ impl Look<'_> {
 
     /// Notes that the levels of a table have no job, whatever runs.
     fn note_no_level_job(self, candidate: &Candidate, snapshots: &[SeqNo]) {
+        debug_assert!(
+            !snapshots.is_empty(),
+            "the present moment is one of them: without it nothing would be kept"
+        );
         let tree = &candidate.tree;
         let has_deletes = tree.places().any(|(_, level)| {
             let totals = level.totals();
@@ -230,6 +235,7 @@ impl CompactionJob<'_> {
     /// Merges the inputs and installs what comes of them, part by part.
     fn merge(&self, spec: &JobSpec) -> Result<Work> {
         let Self { engine, table, control, .. } = *self;
+        debug_assert!(spec.table == table.id, "the extents of one table would be installed in another");
         let sinking = engine.write_control().begin_sinking(table, spec, control);
         let install =
             |result: &JobResult| Install { engine, table, result }.run(control.take_fresh(), Vec::new());
@@ -251,6 +257,7 @@ impl CompactionJob<'_> {
 
     fn count(&self, work: &Work) {
         let Self { engine, table, spec, .. } = *self;
+        debug_assert!(table.is_of(&engine.catalog), "the tables of a database sum up to its own counters");
         engine.count_work(work);
         if work.entries_filtered > 0 {
             // The newest version in the levels may be another one now, and rows of it may be cached.

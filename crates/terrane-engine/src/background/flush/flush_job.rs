@@ -160,6 +160,7 @@ impl FlushJob<'_> {
     /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
     /// installed: were the journal behind them, a loss of power could keep newer records and lose older ones.
     fn durable_edit(self, seq: SeqNo) -> Result<EditOp> {
+        debug_assert!(seq <= self.engine.journal.visible(), "an edit would speak of commits to come");
         self.engine.sync_journal_through(seq)?;
         Ok(EditOp::Durable { seq })
     }
@@ -219,6 +220,10 @@ impl FlushJob<'_> {
             let shape = TableShape { room_bytes, ..shape_of(table, &tree, &snapshots) };
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
                 FlushPlan::Step(spec) => {
+                    debug_assert!(
+                        spec.table == table.id,
+                        "the claim would be on the levels of another table"
+                    );
                     let claim = schedule.claims.take(spec.claim()).expect("the plan respects all claims");
                     claimed = Some((*spec, claim));
                     Ok(true)
@@ -249,6 +254,7 @@ impl FlushJob<'_> {
         durable: Option<EditOp>,
     ) -> Result<Option<(Vec<u8>, u64)>> {
         let Self { engine, table, .. } = self;
+        debug_assert!(from.0.is_closed(), "a merge could still add records that no step takes");
         add(&engine.counters.flush_steps, 1);
         engine.count_flushed(table, step.work.bytes_written);
         engine.count_work(&step.work);

@@ -62,6 +62,7 @@ impl SettleJob<'_> {
         if engine.journal.visible().0 + 1 < successor(view).0 {
             return Ok(());
         }
+        debug_assert!(oldest.first_seq() < view.active.first_seq(), "the active memtable is settled");
         forget_rows(engine, table, oldest);
         match self.generation_with_room(view, oldest) {
             Some(generation) => self.merge_oldest(oldest, generation),
@@ -148,6 +149,10 @@ impl SettleJob<'_> {
             return Err(table.stop(what, Left::Nothing));
         }
         next.frozen.pop();
+        debug_assert!(
+            next.frozen.iter().all(|one| !Arc::ptr_eq(one, merged)),
+            "a memtable is in a read view once"
+        );
         edit.replace(next, &Leaves::Settled { visible })
     }
 }

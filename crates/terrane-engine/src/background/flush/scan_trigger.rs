@@ -7,6 +7,8 @@
 
 use std::sync::Arc;
 
+use terrane_base::SeqNo;
+
 use crate::background::job::{Job, Look};
 use crate::observe::job_kind::JobKinds;
 use crate::observe::stats::add;
@@ -25,6 +27,7 @@ impl Look<'_> {
         if table.want_flush(self.journal.visible()) {
             add(&self.counters.scan_flushes, 1);
         }
+        debug_assert!(table.flush_wanted() > SeqNo(0), "nothing goes on behind the switch of its memtable");
         Some(Job::Freeze(table.clone()))
     }
 }

@@ -18,6 +18,7 @@ impl Maintenance {
     /// Notes that the table's active memtable is full. Cheap: the switch itself is background work.
     #[cold]
     pub(crate) fn note_full(&self, table: &Table) {
+        debug_assert!(table.is_of(&self.catalog), "no worker of this database would switch the memtable");
         if !table.full.swap(true, Ordering::AcqRel) {
             table.note_part();
             self.background.scheduler.wake();

@@ -104,6 +104,7 @@ impl Shared {
     /// Brings history in order when the database was opened: the rule, and that it ends where the live
     /// segments begin.
     pub(crate) fn reconcile_history(&self) -> Result<()> {
+        debug_assert!(!self.options.read_only, "the process that writes decides what is kept");
         let _one_at_a_time = self.trims.hold();
         let state = self.manifest.state();
         let rule = rule_of(&self.options, state.history_rule)?;

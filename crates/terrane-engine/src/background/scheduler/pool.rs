@@ -71,6 +71,10 @@ impl Scheduler {
     /// Takes the schedule to change it.
     pub(super) fn change(&self) -> MutexGuard<'_, Schedule> {
         let mut schedule = self.schedule.lock();
+        debug_assert!(
+            schedule.running.iter().all(|running| running.id <= schedule.next_id),
+            "a number would be given to two pieces of work"
+        );
         schedule.version += 1;
         schedule
     }
@@ -118,6 +122,10 @@ impl Scheduler {
 
     /// Cancels jobs of these kinds that run now; it may be chosen again.
     pub(crate) fn cancel(&self, kinds: JobKinds, cause: CancelCause) {
+        debug_assert!(
+            !matches!(cause, CancelCause::Dropped),
+            "a drop would end the jobs of other tables, too"
+        );
         let schedule = self.schedule.lock();
         for running in schedule.running.iter().filter(|running| kinds.has(running.kind)) {
             running.control.cancel(cause);

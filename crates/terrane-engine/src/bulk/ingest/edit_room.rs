@@ -27,6 +27,7 @@ impl EditRoom {
     pub(super) fn take(&mut self, table: TableId, meta: &ExtentMeta, remedy: &str) -> Result<()> {
         self.encoded.clear();
         EditOp::add(table, Place::Run(u64::MAX), meta.numbered(SeqNo::MAX)?).encode(&mut self.encoded);
+        debug_assert!(!self.encoded.is_empty(), "an extent would come in without a record in the manifest");
         self.bytes += self.encoded.len() + SLACK_BYTES;
         self.extents += 1;
         let limit = PAYLOAD_BYTES_MAX - RESERVE_BYTES;

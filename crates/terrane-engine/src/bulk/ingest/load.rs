@@ -87,6 +87,10 @@ impl Loader {
                 stored.clear();
                 let kind = put_prefix(&mut stored, until, None);
                 stored.extend_from_slice(value);
+                debug_assert!(
+                    stored.len() > value.len(),
+                    "the time at which a row expires is in front of its value"
+                );
                 let added = self.add(key, kind, &stored);
                 self.stored = stored;
                 added
@@ -111,6 +115,10 @@ impl Loader {
             self.end_extent()?;
         }
         self.writer.add(Entry { key, seq_kind: SeqKind::new(UNNUMBERED_SEQ, kind), value })?;
+        debug_assert!(
+            self.last_key.as_deref().is_none_or(|last| last == key),
+            "the next key is compared to an older one"
+        );
         if self.last_key.is_none() {
             self.last_key = Some(key.to_vec());
         }
@@ -157,6 +165,7 @@ impl Loader {
             ingested.seq = self.engine.visible();
             return Ok(ingested);
         }
+        debug_assert!(ingested.entries >= ingested.extents, "an extent without an entry comes in");
         self.is_finished = true;
         let timeout = IngestOptions::default().lock_timeout;
         ingested.seq = self.incoming().publish_or_give_back(timeout)?;

@@ -113,6 +113,7 @@ impl Incoming<'_> {
     /// Gives extents that no edit names back to the store.
     fn give_back(self) {
         for meta in self.arrivals.iter().flat_map(Arrival::all) {
+            debug_assert!(meta.slots > 0, "slots that an extent takes stay taken");
             // Slots that cannot be given back now are free after the next open.
             let _ = self.engine.store.free(meta.id, meta.slots);
         }

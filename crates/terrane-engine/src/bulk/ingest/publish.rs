@@ -65,6 +65,7 @@ impl Incoming<'_> {
             span_lock = engine.txn.lock_spans(engine, spans, lock_timeout)?;
         }
         let seq = self.publish_locked()?;
+        debug_assert!(seq <= engine.journal.visible(), "rows that came in are not seen on return");
         span_lock.land(seq);
         drop(watched);
         engine.readers.of_changes().wake_if_waiting();

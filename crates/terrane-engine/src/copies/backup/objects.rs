@@ -155,6 +155,7 @@ impl Backups {
             };
             needed.extents.extend(state.metas().map(|meta| extent_name(manifest.database, meta)));
             needed.segments.extend(manifest.segments.iter().map(|segment| segment.name));
+            debug_assert!(needed.whole.last().is_none_or(|last| *last < id), "a backup counts once");
             needed.whole.push(id);
         }
         Ok(needed)

@@ -156,6 +156,7 @@ impl BackupPlace for DirectoryPlace {
     }
 
     fn put(&self, name: &str, pieces: &[&[u8]]) -> Result<()> {
+        debug_assert!(!name.ends_with(UNFINISHED), "the next writer would remove it");
         let path = self.dir.join(name);
         let aside = self.dir.join(format!("{name}{UNFINISHED}"));
         let written = self.write_aside(&aside, pieces).and_then(|()| self.disk.rename(&aside, &path));
@@ -182,6 +183,7 @@ impl BackupPlace for DirectoryPlace {
     }
 
     fn list(&self, folder: &str) -> Result<Vec<String>> {
+        debug_assert!(FOLDERS.contains(&folder), "a place has no folder {folder:?}");
         let mut names = match self.disk.list(&self.dir.join(folder)) {
             Err(error) if error.kind() == Kind::NotFound => {
                 // A place without its folder was being made when its writer died; a directory that does not
@@ -223,6 +225,10 @@ impl DirectoryPlace {
             file.write_at(at, piece)?;
             at += piece.len() as u64;
         }
+        debug_assert!(
+            at == pieces.iter().map(|piece| piece.len() as u64).sum::<u64>(),
+            "a piece lies over another one"
+        );
         file.sync()
     }
 }

@@ -79,6 +79,10 @@ impl Unfinished {
     /// Removes the files as far as possible: the caller returns the error that led here, and the next attempt
     /// removes the rest.
     pub(crate) fn abandon(self) {
+        debug_assert!(
+            self.dir != self.target || terrane_base::planted!(NameHalfCheckpoint),
+            "what is at the target belongs to its user"
+        );
         let _ = clear(&*self.disk, &self.dir)
             .and_then(|()| self.disk.remove(&self.dir.join(LOCK)))
             .and_then(|()| self.disk.remove(&self.dir));

@@ -162,6 +162,7 @@ impl Engine {
 
     /// Ends the opening that began at `start`.
     fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
+        debug_assert!(!self.is_closing(), "nobody has the database yet");
         // So a thread's reads of this database are sampled in the same way each time.
         terrane_base::sampling::restart();
         self.readers.tick(self.env.clock.now());
@@ -181,6 +182,7 @@ impl Engine {
 
     /// Starts the background; with the journal off, what an earlier journal left goes into the levels.
     fn go_on(self: &Arc<Self>) -> Result<()> {
+        debug_assert!(!self.is_closing(), "workers would begin on a database that is closed");
         self.refresh_debt();
         if self.options.read_only {
             return Ok(());

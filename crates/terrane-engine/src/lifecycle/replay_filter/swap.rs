@@ -122,6 +122,7 @@ impl Recovery<'_> {
                 next = next.max(self.file_after(file, &name)?);
             }
         }
+        debug_assert!(next > 0, "0 names no segment file");
         Ok(next)
     }
 }

@@ -54,4 +54,26 @@ impl Inner {
         assert!(self.sorted_commits <= self.order.len(), "commits are sorted in once");
         true
     }
+
+    pub(super) fn cut_compared(&mut self, seq: SeqNo, keys: &[LockKey]) {
+        if self.compared.is_empty() {
+            return;
+        }
+        for key in keys {
+            let own = self.compared.get_mut(&key.table).filter(|compared| compared.commits > 0);
+            own.into_iter().for_each(|compared| compared.forget(&key.key, seq));
+        }
+        self.compared.values_mut().for_each(|compared| compared.commits = compared.commits.saturating_sub(1));
+        let mut compared = self.compared.values();
+        debug_assert!(compared.all(|compared| compared.commits <= self.order.len()), "a cut commit is there");
+    }
+
+    pub(super) fn unregister(&mut self, at: SeqNo) {
+        let count = self.readers.get_mut(&at).expect("a reader that leaves is registered");
+        debug_assert!(*count > 0, "a position without readers is not registered");
+        *count -= 1;
+        if *count == 0 {
+            self.readers.remove(&at);
+        }
+    }
 }

@@ -114,6 +114,10 @@ impl Inner {
     /// gets the lower number is open until it has left, but a commit that is not prepared precedes a
     /// transaction that prepares now.
     fn must_wait(&self, own: &[FlightId], footprint: &Footprint, prepares: bool) -> bool {
+        debug_assert!(
+            self.in_flight.iter().all(|flight| flight.number <= self.next_flight),
+            "two flights would have one number"
+        );
         self.in_flight.iter().filter(|flight| !own.contains(&FlightId(flight.number))).any(|flight| {
             let other = &flight.footprint;
             other.scanned_writes_of(footprint)
@@ -142,6 +146,11 @@ impl Inner {
         since: SeqNo,
         is_meant: impl Fn(&KeyRange) -> bool,
     ) -> Option<(SeqNo, &KeyRange)> {
+        debug_assert!(
+            since >= self.lost,
+            "commits up to {} are forgotten: the answer would lack them",
+            self.lost
+        );
         if terrane_base::planted!(ForgetDeletedRanges) {
             return None;
         }
@@ -184,6 +193,7 @@ impl Inner {
     fn compared(&mut self, range: &KeyRange) -> &WindowKeys {
         let compared =
             self.compared.entry(range.table).or_insert_with(|| WindowKeys::new(&range.bounds.collation));
+        debug_assert!(compared.commits <= self.order.len(), "a commit that was cut is counted");
         for (seq, keys) in self.order.range(compared.commits..) {
             let own = keys.iter().filter(|key| key.table == range.table);
             own.for_each(|key| compared.note(&key.key, *seq));
@@ -237,28 +247,6 @@ impl Inner {
             self.compared.clear();
             let is_empty = self.last.is_empty() && self.sorted.is_empty() && self.deleted.is_empty();
             debug_assert!(is_empty && self.bytes == 0, "{} bytes are of no commit", self.bytes);
-        }
-    }
-
-    fn cut_compared(&mut self, seq: SeqNo, keys: &[LockKey]) {
-        if self.compared.is_empty() {
-            return;
-        }
-        for key in keys {
-            let own = self.compared.get_mut(&key.table).filter(|compared| compared.commits > 0);
-            own.into_iter().for_each(|compared| compared.forget(&key.key, seq));
-        }
-        self.compared.values_mut().for_each(|compared| compared.commits = compared.commits.saturating_sub(1));
-        let mut compared = self.compared.values();
-        debug_assert!(compared.all(|compared| compared.commits <= self.order.len()), "a cut commit is there");
-    }
-
-    fn unregister(&mut self, at: SeqNo) {
-        let count = self.readers.get_mut(&at).expect("a reader that leaves is registered");
-        debug_assert!(*count > 0, "a position without readers is not registered");
-        *count -= 1;
-        if *count == 0 {
-            self.readers.remove(&at);
         }
     }
 }
@@ -350,6 +338,7 @@ impl ConflictWindow {
     ) -> Result<(), Refusal> {
         let flights: Vec<FlightId> = more.into_iter().chain([id]).collect();
         let mut inner = self.inner.lock();
+        debug_assert!(more.is_none_or(|more| more != id), "a flight is beside itself");
         let own = inner.in_flight.iter().find(|flight| flight.number == id.0);
         let footprint = own.expect("a flight is there until it leaves").footprint.clone();
         while inner.must_wait(&flights, &footprint, false) {

@@ -10,6 +10,7 @@ impl LockTable {
             let now = || wait.env.clock.now();
             lock.holders.retain(|(holder, _)| *holder == owner || !self.expiries.gives_up(*holder, now()));
         }
+        debug_assert!(lock.is_sound(), "a lock is held twice: {lock:?}");
         lock.holders.len() < before
     }
 
@@ -23,6 +24,7 @@ impl LockTable {
             for lock in locks.values_mut() {
                 let before = lock.holders.len();
                 lock.holders.retain(|(holder, _)| !over.contains(holder));
+                debug_assert!(lock.is_sound(), "a lock is held twice: {lock:?}");
                 if lock.holders.len() < before {
                     lock.grant_waiting(&mut self.waits.lock());
                 }

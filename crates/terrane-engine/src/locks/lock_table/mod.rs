@@ -209,6 +209,7 @@ impl LockTable {
             shard.changed.notify_all();
         }
         if lock.request(owner, mode) {
+            debug_assert!(lock.holds(owner, mode), "a lock is granted, and its owner does not hold it");
             return Ok(());
         }
         let place = lock.place_of(owner).expect("a request that was not granted is in the queue");
@@ -334,6 +335,7 @@ impl LockTable {
             let mut locks = shard.locks.lock();
             let Some(lock) = locks.get_mut(key) else { continue };
             lock.holders.retain(|(holder, _)| *holder != owner);
+            debug_assert!(lock.is_sound(), "a lock is held twice: {lock:?}");
             if lock.queue.is_empty() {
                 if lock.holders.is_empty() {
                     locks.remove(key);

@@ -61,6 +61,7 @@ impl Events {
     /// queued by then.
     fn wait_until_delivered(&self) {
         let mut queue = self.queue.lock();
+        debug_assert!(queue.is_sound(), "a caller would wait for events that were never queued");
         let mut awaited = Awaited::of(&queue);
         while !awaited.is_over(&queue) {
             self.changed.wait(&mut queue);

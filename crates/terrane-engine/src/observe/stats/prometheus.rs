@@ -24,6 +24,10 @@ impl Statistics {
             write_sample(&mut text, sample, None);
         }
         let Some(first) = self.tables.first() else { return text };
+        debug_assert!(
+            self.tables.iter().all(|table| table.samples.len() == first.samples.len()),
+            "a sample would be shown below the head of another metric"
+        );
         for (at, sample) in first.samples.iter().enumerate() {
             write_head(&mut text, sample.metric);
             for table in &self.tables {
@@ -58,6 +62,7 @@ fn shown(metric: &Metric, value: u64) -> String {
 
 // Writing to a string cannot fail.
 fn write_head(text: &mut String, metric: &Metric) {
+    debug_assert!(text.is_empty() || text.ends_with('\n'), "the line before goes on");
     let name = name_of(metric);
     // A unit says more than a name, and has no line of its own in this version of the format.
     let unit = if time_of(metric).is_some() { "seconds" } else { metric.unit };
@@ -67,6 +72,7 @@ fn write_head(text: &mut String, metric: &Metric) {
 }
 
 fn write_sample(text: &mut String, sample: &Sample, table: Option<&str>) {
+    debug_assert!(text.ends_with('\n'), "a sample stands on a line behind its head");
     let (metric, name) = (sample.metric, name_of(sample.metric));
     let label = table.map(|table| format!("table=\"{}\"", escaped(table)));
     match &sample.value {
@@ -86,6 +92,7 @@ fn write_histogram(text: &mut String, metric: &Metric, name: &str, histogram: &H
             HistogramSnapshot::bound(at).map_or_else(|| "+Inf".to_owned(), |bound| shown(metric, bound));
         let _ = writeln!(text, "{name}_bucket{{le=\"{bound}\"}} {sum}");
     }
+    debug_assert!(text.ends_with('\n'), "a sample stands on a line behind its head");
     let _ = writeln!(text, "{name}_sum {}", shown(metric, histogram.sum));
     let _ = writeln!(text, "{name}_count {sum}");
 }

@@ -99,6 +99,7 @@ impl<'g> Group<'g> {
                 None => open.push(at),
             }
         }
+        debug_assert!(open.len <= before.len, "a key that is answered is asked again");
         self.open = open;
     }
 
@@ -127,6 +128,7 @@ impl<'g> Group<'g> {
                 open.push(at);
             }
         }
+        debug_assert!(open.len <= self.open.len, "a key that is answered is asked again");
         self.open = open;
     }
 

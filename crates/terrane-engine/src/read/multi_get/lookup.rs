@@ -77,6 +77,7 @@ impl Reader<'_> {
         values.begin(keys.len());
         let mut distinct = values.take_distinct();
         distinct.find(keys, key_hash);
+        debug_assert!(distinct.keys.len() <= keys.len(), "a key is read twice");
         if self.options.experiments.interleaved_multi_get {
             self.get_side_by_side(table, keys, mode, &distinct.keys, values)?;
         } else {
@@ -140,6 +141,7 @@ impl Reader<'_> {
         distinct: &[(usize, u64)],
         values: &mut Values,
     ) -> Result<()> {
+        debug_assert!(distinct.len() <= keys.len(), "a key is read twice");
         let (rows, now) = (Rows::of(self.shared, mode), ReadClock::new(&table.semantics));
         let (view, seq) = self.pinned_present(table, mode);
         let batch = Batch { reader: self, table, keys, mode, rows, seq, now: &now };

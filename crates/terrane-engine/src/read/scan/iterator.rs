@@ -361,6 +361,7 @@ impl RangeIter {
     }
 
     fn finish(&mut self, step: Result<Option<Row>>) -> Option<Result<Row>> {
+        debug_assert!(!self.ends.finished, "an iterator that has ended shows no further row");
         let row = step.transpose();
         self.ends.finished = !matches!(row, Some(Ok(_)));
         row

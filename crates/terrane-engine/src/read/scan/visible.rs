@@ -187,6 +187,7 @@ impl<C: Cursor> Scan<C> {
         // Most scans go forward over values that lie with their keys.
         if matches!(self.position, Position::Forward) {
             let entry = self.cursor.entry()?;
+            debug_assert!(self.prefix <= entry.value.len(), "a row would seem to be missing");
             return Some((entry.key, entry.value.get(self.prefix..)?));
         }
         self.entry_elsewhere()

@@ -82,6 +82,7 @@ impl Shared {
 
     #[cold]
     fn refuse_reader(&self, reader: &Snapshot, now: Duration, age_max: Duration) -> Result<()> {
+        debug_assert!(now.saturating_sub(reader.since().time) > age_max, "a reader in time is refused");
         self.readers.expire_one(reader.slot(), now, age_max);
         if terrane_base::planted!(ReadThroughExpired) {
             return Ok(());

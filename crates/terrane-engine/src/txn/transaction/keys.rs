@@ -49,6 +49,10 @@ impl Transaction {
         let taken = engine.txn.locks.acquire(self.id, &key, mode, &self.lock_wait(&engine));
         taken.map_err(|refusal| engine.refused(refusal, Some(&key)))?;
         let is_new = self.held.insert(key.clone(), mode).is_none();
+        debug_assert!(
+            is_new || mode == LockMode::Exclusive,
+            "a lock that is held is taken again only to exclude others"
+        );
         if is_new {
             self.kept_bytes += kept_bytes(&key);
         }

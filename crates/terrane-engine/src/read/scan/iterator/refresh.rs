@@ -10,7 +10,7 @@ use terrane_table::{Extent, MergeCursor, Scope};
 
 use crate::observe::extent_summary::ExtentSummary;
 use crate::read::Reader;
-use crate::read::scan::iterator::{Opener, TableScan, scope_of, shown_memory};
+use crate::read::scan::iterator::{Opener, TableScan, is_mask_of, scope_of, shown_memory};
 use crate::read::scan::value_groups::ValueGroups;
 use crate::read::scan::values::ScanValues;
 use crate::read::scan::{Bounds, Scan};
@@ -78,6 +78,10 @@ impl Shared {
         let view = table.shared(&terrane_base::epoch::pin());
         let shown = shown_memory(&view, seq);
         Reader::of(self).sample_scan(table, &view, shown.count_ones());
+        debug_assert!(
+            is_mask_of(shown, &view),
+            "a source that is not there would be left out of the next refresh"
+        );
         let scope = scope_of(table, &bounds);
         let veiled = veiled_by(self, &view, seq);
         let seen = Filter::seen(filter.as_ref(), &view);
