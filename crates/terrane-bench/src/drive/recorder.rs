@@ -60,9 +60,12 @@ impl Recorder {
     /// Records one latency, in nanoseconds.
     #[inline]
     pub(super) fn record(&mut self, kind: OperationKind, nanos: u64) {
-        self.latencies[kind as usize]
-            .get_or_insert_with(new_histogram)
-            .saturating_record(nanos.clamp(1, NANOS_MAX));
+        self.latencies_of(kind).saturating_record(nanos.min(NANOS_MAX));
+    }
+
+    #[inline]
+    fn latencies_of(&mut self, kind: OperationKind) -> &mut Histogram<u32> {
+        self.latencies[kind as usize].get_or_insert_with(new_histogram)
     }
 
     /// Adds what another worker measured.
@@ -101,8 +104,8 @@ impl Recorder {
 const NANOS_MAX: u64 = 600_000_000_000;
 
 /// A histogram of nanoseconds, to one part in a hundred. It grows with the longest latency: 11 KiB up to
-/// 100 ms, 17 KiB up to ten minutes, for each thread and kind of operation. A third digit would take eight times
-/// as much, which at 64 threads is more than the memory of a small engine.
+/// 100 ms, 17 KiB up to ten minutes, for each thread and kind of operation. A third digit would take eight
+/// times as much, which at 64 threads is more than the memory of a small engine.
 fn new_histogram() -> Histogram<u32> {
     let mut histogram = Histogram::new(2).expect("two digits are valid");
     histogram.auto(true);

@@ -55,21 +55,22 @@ fn short_buffers_are_kept_up_to_a_bound_together() {
 #[cfg_attr(miri, ignore = "frees such buffers, to find uses of them")]
 fn short_buffers_of_many_readers_beyond_the_bound_keep_their_addresses_alone() {
     let buffers = Buffers::new();
-    let (len, readers) = (41_000, 64);
-    assert!(readers * bytes_of(class_for(len).unwrap()) > WARM_BYTES_MAX, "more than stay with their pages");
+    let (len, readers) = (41_000, 56);
+    let warm_readers = WARM_BYTES_MAX / buffer_capacity(len);
+    let cold_readers = readers - warm_readers;
+    assert!((1..COLD_KEPT_MAX).contains(&cold_readers), "{cold_readers}: no part keeps as many of a class");
     let mut many: Vec<_> = (0..readers).map(|_| buffers.take(len)).collect();
     let mut starts: Vec<_> = many.iter().map(|buffer| buffer.as_ptr().addr()).collect();
     starts.sort_unstable();
     many.iter_mut().for_each(|buffer| buffer.fill(7));
     many.into_iter().for_each(|buffer| buffers.keep(buffer));
-    let warm = buffers.warm_bytes.load(Ordering::Relaxed);
+    assert_eq!(buffers.warm_bytes.load(Ordering::Relaxed), warm_readers * buffer_capacity(len));
+    assert_eq!(buffers.cold_short.load(Ordering::Relaxed), cold_readers, "none went to the allocator");
     let again: Vec<_> = (0..readers).map(|_| buffers.take(len)).collect();
     assert!(again.iter().all(|buffer| starts.binary_search(&buffer.as_ptr().addr()).is_ok()), "none is new");
     let left: usize = again.iter().map(|buffer| buffer.iter().filter(|byte| **byte == 7).count()).sum();
-    assert!(left >= warm / 2, "{left} bytes: the first ones have their pages");
-    // Of each of the others the ends lie in pages that are not its own.
-    assert!(left <= warm + readers * 2 * mapping::PAGE_BYTES, "{left} bytes were not given back");
-    assert!(warm <= WARM_BYTES_MAX);
+    assert!(left >= warm_readers * len, "{left} bytes: the first ones have their pages");
+    assert!(left <= warm_readers * len + cold_readers * COLD_LEFT_BYTES, "{left} bytes were not given back");
 }
 
 /// Every part has room for as many of each class: the ends of all of them would be 6 MiB.
@@ -201,12 +202,13 @@ fn a_read_that_is_longer_than_the_last_one_takes_the_same_buffer_where_it_fits()
 #[test]
 fn buffers_of_other_sizes_are_not_kept() {
     let buffers = Buffers::new();
+    let kept = |part: &Part| part.warm.iter().chain(&part.cold).map(Vec::len).sum::<usize>();
     for bytes in [0, 100, SHORTEST_BYTES + 1, LONGEST_BYTES + 1] {
         buffers.keep(Vec::with_capacity(bytes));
+        // Before the next one takes it.
+        assert_eq!(buffers.parts.iter().map(|part| kept(&part.lock())).sum::<usize>(), 0, "{bytes}");
         assert_eq!(buffers.take(bytes).len(), bytes);
     }
-    let kept = |part: &Part| part.warm.iter().chain(&part.cold).map(Vec::len).sum::<usize>();
-    assert_eq!(buffers.parts.iter().map(|part| kept(&part.lock())).sum::<usize>(), 0);
 }
 
 #[test]

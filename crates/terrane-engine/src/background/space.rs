@@ -13,12 +13,14 @@
 //! pause is over that doubles with each attempt for no other reason. Writers that are refused meanwhile have
 //! the outcome of the last attempt at once.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{SegmentId, SeqNo};
+use terrane_device::Disk;
 use terrane_journal::{SegmentInfo, SegmentState};
 
 use crate::background::job::{Job, Look};
@@ -166,6 +168,20 @@ impl SpaceAttempts {
         }
     }
 
+    /// Asks the device how many bytes are free for files of `dir`; `u64::MAX` where it does not say.
+    pub(crate) fn look_at_room(&self, disk: &dyn Disk, dir: &Path) -> u64 {
+        let free = disk.free_bytes(dir).unwrap_or(u64::MAX);
+        self.state.lock().room_bytes = Some(free);
+        free
+    }
+
+    /// As [`SpaceAttempts::look_at_room`], at the last look: pickers look often, and what each job took and
+    /// freed is known after it.
+    pub(crate) fn room_bytes(&self, disk: &dyn Disk, dir: &Path) -> u64 {
+        let known = self.state.lock().room_bytes;
+        known.unwrap_or_else(|| self.look_at_room(disk, dir))
+    }
+
     /// The outcome of the attempt with this number, or of a later one, once it has ended.
     fn outcome_of(&self, number: u64) -> Option<Outcome> {
         let state = self.state.lock();
@@ -209,20 +225,6 @@ impl Look<'_> {
 }
 
 impl Maintenance {
-    /// Looks how many bytes are free on the device; `u64::MAX` where it does not say.
-    pub(crate) fn look_at_room(&self) -> u64 {
-        let free = self.disk().free_bytes(self.dir()).unwrap_or(u64::MAX);
-        self.background.space.state.lock().room_bytes = Some(free);
-        free
-    }
-
-    /// As [`Maintenance::look_at_room`], at the last look: pickers look often, and what each job took and
-    /// gave back is known behind it.
-    pub(crate) fn room_bytes(&self) -> u64 {
-        let known = self.background.space.state.lock().room_bytes;
-        known.unwrap_or_else(|| self.look_at_room())
-    }
-
     /// For a writer that the device has refused: has an attempt begun, unless one is under way or nothing has
     /// changed since the last one. For a batch that only `removes` keys, another attempt is of use as soon as
     /// something was committed since.

@@ -390,10 +390,7 @@ impl SegmentRegistrar for Registrar {
 impl Shared {
     /// With the journal off: what an earlier journal held is in the levels now; its segments go.
     pub(crate) fn forget_old_segments(&self) -> Result<()> {
-        debug_assert!(
-            self.options.journal == JournalMode::Off,
-            "the segments of a journal that is on are its own"
-        );
+        debug_assert!(self.options.journal == JournalMode::Off, "a journal's segments are its own");
         let state = self.manifest.state();
         let ops: Vec<_> = state.segments.keys().map(|id| EditOp::RemoveSegment { id: *id }).collect();
         self.append_edit(ops)?;

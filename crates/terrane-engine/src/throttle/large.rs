@@ -247,7 +247,7 @@ impl LargeWait<'_, '_> {
     fn have(&self, bytes: u64) -> u64 {
         debug_assert!(
             self.room.control.throttle.reserved_bytes() >= bytes,
-            "the promise is beyond what is reserved"
+            "at most the reserved bytes can be promised"
         );
         let control = self.room.control;
         control.memory.promise(bytes);

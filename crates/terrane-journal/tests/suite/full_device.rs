@@ -182,7 +182,7 @@ fn the_kept_room_has_a_segment_of_deletes_and_what_a_merge_takes() {
     let (_, disk, journal) = on_one_mebibyte(Beside { merge_room: MERGE, ..Beside::default() });
     let commit = || journal.commit(&put(b"key", &[7; 2000]), false, &mut |_| {}).map(drop);
     let free = || disk.free_bytes(Path::new(DIR)).unwrap();
-    // Another program takes what is free, as runs of deletes do.
+    // Another program takes the free bytes, as runs of deletes do.
     let takes = disk.open(Path::new("other"), OpenMode::Create, false).unwrap();
     let full = (0..1000).find_map(|_| commit().err()).expect("it takes more than the device has");
     assert!(full.lacks_space() && free() >= MERGE + 64 * KIB, "{full}, {} bytes", free());

@@ -117,7 +117,7 @@ impl Look<'_> {
         if self.expires(tree) {
             shape.now = table.semantics.now();
         }
-        shape.room_bytes = self.room_bytes();
+        shape.room_bytes = self.background.space.room_bytes(&**self.disk(), self.dir());
         let are_whole = shape.heats.is_empty() || shape.heats.len() == tree.levels.len();
         debug_assert!(are_whole, "the heat of a level stands at its number");
         shape

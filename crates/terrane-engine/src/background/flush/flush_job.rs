@@ -132,7 +132,7 @@ impl FlushJob<'_> {
         let run = engine.background.next_run.fetch_add(1, Ordering::Relaxed);
         let snapshots = engine.pins.list(|| engine.journal.visible());
         let tree = table.pinned().tree;
-        let shape = TableShape { room_bytes: engine.look_at_room(), ..shape_of(table, &tree, &snapshots) };
+        let shape = TableShape { room_bytes: room_of(engine), ..shape_of(table, &tree, &snapshots) };
         let spec = plan_dump(&shape, &table.settings().limits, run);
         let size = (generation.record_bytes(), generation.entry_count());
         let dump = engine.throttle.begin_dump(table.id, control, size);
@@ -213,7 +213,7 @@ impl FlushJob<'_> {
     fn claim_step(self, start: &[u8], left: u64) -> Result<Option<(JobSpec, ClaimId)>> {
         let Self { engine, table, control } = self;
         let snapshots = engine.pins.list(|| engine.journal.visible());
-        let room_bytes = engine.look_at_room();
+        let room_bytes = room_of(engine);
         let mut claimed = None;
         engine.background.scheduler.wait_until(|schedule| {
             let tree = table.pinned().tree;
@@ -340,6 +340,11 @@ impl FlushJob<'_> {
         }
         Ok(flushed)
     }
+}
+
+/// The bytes that are free on the device now.
+fn room_of(engine: &Maintenance) -> u64 {
+    engine.background.space.look_at_room(&**engine.disk(), engine.dir())
 }
 
 /// About the bytes that a generation brings into the levels: of values that are separated only pointers come

@@ -81,7 +81,7 @@ impl Unfinished {
     pub(crate) fn abandon(self) {
         debug_assert!(
             self.dir != self.target || terrane_base::planted!(NameHalfCheckpoint),
-            "what is at the target belongs to its user"
+            "files at the target belong to its user"
         );
         let _ = clear(&*self.disk, &self.dir)
             .and_then(|()| self.disk.remove(&self.dir.join(LOCK)))

@@ -162,7 +162,7 @@ impl Engine {
 
     /// Ends the opening that began at `start`.
     fn begin(self: &Arc<Self>, start: Duration) -> Result<()> {
-        debug_assert!(!self.is_closing(), "nobody has the database yet");
+        debug_assert!(!self.is_closing(), "no caller has the database yet");
         // So a thread's reads of this database are sampled in the same way each time.
         terrane_base::sampling::restart();
         self.readers.tick(self.env.clock.now());

@@ -62,7 +62,7 @@ impl<'a> Asking<'a> {
     }
 
     fn ask(&self, batch: &FoundBatch<'_>, records: &[Record<'_>]) -> Result<ReplayDecision> {
-        debug_assert!(!self.has_stopped, "a filter that has stopped the replay is asked no more");
+        debug_assert!(!self.has_stopped, "a filter that has stopped the replay is asked no further question");
         let mut keys = Vec::with_capacity(records.len());
         for record in records {
             keys.push(match self.users_table(record.table) {
