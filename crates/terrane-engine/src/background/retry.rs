@@ -101,10 +101,6 @@ impl Failures {
     pub(crate) fn ask(&mut self, newest: u64, is_meant: impl Fn(Subject) -> bool) {
         for (subject, failed) in &mut self.failed {
             if is_meant(*subject) {
-                debug_assert!(
-                    failed.piece <= newest && failed.asked <= newest,
-                    "a piece of work to come has failed"
-                );
                 failed.asked = newest;
                 failed.until = Duration::ZERO;
             }

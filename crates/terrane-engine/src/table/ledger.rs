@@ -192,10 +192,6 @@ impl Ledger {
     /// `Poisoned`.
     pub(crate) fn check_flushed(&self, generation: &GlobalIndex, flushed: SeqNo) -> Result<()> {
         let stays = |at: &usize| !generation.has_taken_in(self.entries[*at].first_seq);
-        debug_assert!(
-            self.entries.is_sorted_by(|a, b| a.first_seq < b.first_seq),
-            "the numbers of two memtables overlap"
-        );
         match (0..self.entries.len()).filter(stays).find(|at| self.entries[*at].first_seq <= flushed) {
             None => Ok(()),
             Some(at) => {

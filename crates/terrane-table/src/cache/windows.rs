@@ -17,7 +17,7 @@ use super::Cache;
 const CACHE_SHARE: u64 = 8;
 
 /// Room that even a cache without memory has: short windows of several scans.
-const BYTES_MIN: u64 = 2 << 20;
+const BYTES_MIN: u64 = 4 << 20;
 
 /// Shares for which there is room in any case: a scan of many sorted runs has windows for all of them, not
 /// the longest ones for the first and none for the others.

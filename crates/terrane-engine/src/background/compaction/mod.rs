@@ -144,10 +144,6 @@ impl Look<'_> {
 
     /// Notes that the levels of a table have no job, whatever runs.
     fn note_no_level_job(self, candidate: &Candidate, snapshots: &[SeqNo]) {
-        debug_assert!(
-            !snapshots.is_empty(),
-            "the present moment is one of them: without it nothing would be kept"
-        );
         let tree = &candidate.tree;
         let has_deletes = tree.places().any(|(_, level)| {
             let totals = level.totals();
