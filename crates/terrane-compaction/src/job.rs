@@ -90,6 +90,11 @@ impl Input {
         self.extents.iter().map(|meta| u64::from(meta.bytes)).sum()
     }
 
+    /// Returns true if it is of a level deeper than `target`.
+    pub(crate) fn is_below(&self, target: Place) -> bool {
+        matches!((self.place, target), (Place::Level(own), Place::Level(target)) if own > target)
+    }
+
     fn hull(&self) -> Hull<'_> {
         let mut hull = Hull::default();
         self.extents.iter().for_each(|meta| hull.add(meta));
@@ -246,6 +251,8 @@ impl JobSpec {
         assert!(places.is_sorted_by(|a, b| a < b), "a place is an input twice: {places:?}");
         let is_by_number = self.values.is_sorted_by(|a, b| a.number() < b.number());
         assert!(is_by_number, "value tables are searched by number: {:?}", self.values);
+        let rises = self.inputs.iter().any(|input| input.is_below(self.target));
+        assert!(!rises || !self.is_in_parts(), "a part would show versions that its deletes hid");
         if self.collation().is_bytes() {
             for input in &self.inputs {
                 let is_apart = input.extents.is_sorted_by(|a, b| a.largest < b.smallest);
@@ -257,7 +264,9 @@ impl JobSpec {
         true
     }
 
-    /// Returns true if parts of the result may be published before the job ends.
+    /// Returns true if parts of the result may be published before the job ends. No input is deeper than the
+    /// target then: a part takes extents from the target alone, so versions that a delete of theirs hid would
+    /// be seen again in a deeper one.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
         self.part_bytes != u64::MAX

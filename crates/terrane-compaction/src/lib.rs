@@ -35,8 +35,8 @@ pub use job::{
 };
 pub use limits::Limits;
 pub use pick::{
-    Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, pick, pick_due,
-    pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille, value_debt_permille,
+    Advance, Cursors, Fewer, FlushPlan, Heats, MemoryTier, RangeRequest, RangeStep, has_wide, is_scarce,
+    pick, pick_due, pick_fewer_runs, pick_range, plan_dump, plan_flush, space_permille, value_debt_permille,
     value_space_permille, whole_space_permille,
 };
 pub use range::KeyRange;

@@ -47,6 +47,7 @@ pub use flush::{FlushPlan, STEP_BYTES, plan_dump, plan_flush};
 pub use hot::Heats;
 pub use manual::{RangeRequest, RangeStep, pick_range};
 pub use read_heavy::{Fewer, MemoryTier, pick_fewer_runs};
+pub use room::is_scarce;
 pub use runs::RUNS_MAX;
 pub use space::{space_permille, whole_space_permille};
 pub use values::{value_debt_permille, value_space_permille};

@@ -172,6 +172,10 @@ impl Disk for PosixDisk {
         point(Point::Device);
         let info =
             rustix::fs::statvfs(path).map_err(|error| refused("read the free space of", path, error))?;
+        if info.f_blocks == 0 {
+            // Some file systems of user space know no sizes.
+            return Err(refused("read the free space of", path, rustix::io::Errno::NOSYS));
+        }
         Ok(info.f_bavail.saturating_mul(info.f_frsize))
     }
 

@@ -86,8 +86,10 @@ impl<'a> Picker<'a> {
         let grandparents = if is_gather { Vec::new() } else { self.grandparents(&draft, &range) };
         let inputs: Vec<Input> = inputs.map(input).collect();
         // What only moves is re-linked, which a job in parts does not do.
-        let replaces = inputs.iter().any(|input| input.place == Place::Level(draft.target));
-        let part_bytes = if replaces { part_bytes(draft.kind, self.shape.room_bytes) } else { u64::MAX };
+        let target = Place::Level(draft.target);
+        let replaces = inputs.iter().any(|input| input.place == target);
+        let has_parts = replaces && !inputs.iter().any(|input| input.is_below(target));
+        let part_bytes = if has_parts { part_bytes(draft.kind, self.shape.room_bytes) } else { u64::MAX };
         let spec = JobSpec {
             kind: draft.kind,
             request: None,
@@ -95,7 +97,7 @@ impl<'a> Picker<'a> {
             values: self.values_of(draft.kind, &inputs, draft.target),
             mended: None,
             inputs,
-            target: Place::Level(draft.target),
+            target,
             below: self.below(draft.target, &draft.slices, &range),
             below_seq_max: self.below_seq_max(draft.target, &draft.slices, &range),
             grandparents,

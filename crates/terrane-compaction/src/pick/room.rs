@@ -9,6 +9,7 @@
 //!    would never find it, though a merge of others, most of which is deleted, has room and makes more;
 //! 3. small neighbours are not gathered, as that has no room and would make extents long.
 
+use terrane_format::extent::ExtentMeta;
 use terrane_storage::SLOT_BYTES;
 
 use super::Picker;
@@ -27,8 +28,9 @@ pub(super) fn extent_bytes_max(room_bytes: u64) -> u64 {
     (room_bytes / ROOM_SHARE).clamp(EXTENT_BYTES_MIN, SLOT_BYTES as u64)
 }
 
-/// Returns true if the device has no room for a merge of full extents.
-pub(super) fn is_scarce(room_bytes: u64) -> bool {
+/// Returns true if a device with `room_bytes` free has no room for a merge of full extents.
+#[must_use]
+pub fn is_scarce(room_bytes: u64) -> bool {
     extent_bytes_max(room_bytes) < SLOT_BYTES as u64
 }
 
@@ -43,6 +45,9 @@ impl Picker<'_> {
     /// output if none has. Where the first one has room no other is made.
     pub(super) fn first_with_room(&self, mut jobs: impl Iterator<Item = JobSpec>) -> Option<JobSpec> {
         let first = jobs.next()?;
+        if self.shape.room_bytes == u64::MAX {
+            return Some(first);
+        }
         debug_assert!(first.table == self.shape.table, "a picker chooses for the table that it looks at");
         let mut least = (expected_bytes(&first), first);
         while least.0 > self.shape.room_bytes
@@ -62,9 +67,11 @@ impl Picker<'_> {
 fn expected_bytes(job: &JobSpec) -> u64 {
     let (mut bytes, mut deletes_above) = (0u64, 0u64);
     for input in &job.inputs {
-        let stored: u64 = input.extents.iter().map(|meta| u64::from(meta.bytes)).sum();
-        let entries: u64 = input.extents.iter().map(|meta| meta.entries).sum();
-        let deletes: u64 = input.extents.iter().map(|meta| meta.deletes).sum();
+        // A manifest's numbers are not ours: their sums saturate.
+        let sum = |of: fn(&ExtentMeta) -> u64| {
+            input.extents.iter().fold(0_u64, |sum, meta| sum.saturating_add(of(meta)))
+        };
+        let (stored, entries, deletes) = (input.bytes(), sum(|meta| meta.entries), sum(|meta| meta.deletes));
         let gone = deletes_above.saturating_add(if job.below.is_empty() { deletes } else { 0 });
         let left = u128::from(entries.saturating_sub(gone));
         let part = u128::from(stored) * left / u128::from(entries.max(1));

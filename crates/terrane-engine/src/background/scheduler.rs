@@ -119,7 +119,7 @@ impl Maintenance {
             let _ = self.reclaim_idle();
         }
         if work.changes_room() {
-            self.background.space.look_at_room(&**self.disk(), self.dir());
+            self.background.space.look_at_room(self);
         }
         let result = result.map_err(|error| self.blamed(work.table(), error));
         if result.is_ok() {

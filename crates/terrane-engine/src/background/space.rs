@@ -13,14 +13,12 @@
 //! pause is over that doubles with each attempt for no other reason. Writers that are refused meanwhile have
 //! the outcome of the last attempt at once.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::sync::Mutex;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 use terrane_base::{SegmentId, SeqNo};
-use terrane_device::Disk;
 use terrane_journal::{SegmentInfo, SegmentState};
 
 use crate::background::job::{Job, Look};
@@ -28,6 +26,7 @@ use crate::background::maintenance::Maintenance;
 use crate::background::requests::refuse_if_paused;
 use crate::background::scheduler::Schedule;
 use crate::observe::job_kind::{JobKind, JobKinds};
+use crate::shared::Shared;
 use crate::table::Table;
 
 /// An active segment of so many bytes is not worth another one.
@@ -168,18 +167,21 @@ impl SpaceAttempts {
         }
     }
 
-    /// Asks the device how many bytes are free for files of `dir`; `u64::MAX` where it does not say.
-    pub(crate) fn look_at_room(&self, disk: &dyn Disk, dir: &Path) -> u64 {
-        let free = disk.free_bytes(dir).unwrap_or(u64::MAX);
+    /// Asks the device how many bytes are free for extents; `u64::MAX` where it does not say, and where
+    /// extents do not lie in the directory.
+    pub(crate) fn look_at_room(&self, shared: &Shared) -> u64 {
+        let is_here = !shared.opening.is_elsewhere();
+        let asked = is_here.then(|| shared.disk().free_bytes(shared.dir()).ok()).flatten();
+        let free = asked.unwrap_or(u64::MAX);
         self.state.lock().room_bytes = Some(free);
         free
     }
 
     /// As [`SpaceAttempts::look_at_room`], at the last look: pickers look often, and what each job took and
     /// freed is known after it.
-    pub(crate) fn room_bytes(&self, disk: &dyn Disk, dir: &Path) -> u64 {
+    pub(crate) fn room_bytes(&self, shared: &Shared) -> u64 {
         let known = self.state.lock().room_bytes;
-        known.unwrap_or_else(|| self.look_at_room(disk, dir))
+        known.unwrap_or_else(|| self.look_at_room(shared))
     }
 
     /// The outcome of the attempt with this number, or of a later one, once it has ended.

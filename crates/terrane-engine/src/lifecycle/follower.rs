@@ -141,7 +141,7 @@ impl Viewed {
         let disk: Arc<dyn Disk> = Arc::new(FollowingDisk::new(own.clone()));
         // A cache of rows belongs to one view; the next would begin with an empty one.
         let options = Options { read_only: true, create_if_missing: false, row_cache: 0, ..options.clone() };
-        let (mut attempt, mut was_idle) = (1, false);
+        let (mut attempt, mut was_alone) = (1, false);
         loop {
             let (writer, epoch) = look_for_writer(&**own, &disk, dir);
             let is_idle = writer.is_none();
@@ -155,13 +155,16 @@ impl Viewed {
                     debug_assert!(engine.options.read_only, "a view writes nothing");
                     return Ok(Viewed { engine, attempts: attempt, writer });
                 }
-                // Twice without a writer, and not because one came: no writer did it meanwhile.
-                Err(error) if is_idle && was_idle && error.kind() != Kind::Busy => return Err(error),
-                Err(error) if attempt < ATTEMPTS_MAX && may_pass(&disk, dir, &error) => {
+                Err(error) => {
+                    // No writer is at it, and none came and went: the epoch is the same.
+                    let is_alone = epoch == Some(epoch_of(&disk, dir)) && error.kind() != Kind::Busy;
+                    let is_final = is_alone && was_alone;
+                    if is_final || attempt >= ATTEMPTS_MAX || !may_pass(&disk, dir, &error) {
+                        return Err(error);
+                    }
                     env.clock.sleep(PAUSE);
-                    (attempt, was_idle) = (attempt + 1, is_idle);
+                    (attempt, was_alone) = (attempt + 1, is_alone);
                 }
-                Err(error) => return Err(error),
             }
         }
     }
@@ -199,12 +202,16 @@ fn look_for_writer(own: &dyn Disk, disk: &Arc<dyn Disk>, dir: &Path) -> (Option<
     if writer.is_some() {
         return (writer, None);
     }
-    // An attempt with a manifest that cannot be read ends with its error.
-    let epoch = Manifest::open_read_only(disk.clone(), dir).map_or(0, |(_, state)| state.epoch);
+    let epoch = epoch_of(disk, dir);
     match writer_of(own, dir) {
         None => (None, Some(epoch)),
         came => (came, None),
     }
+}
+
+/// The epoch of the manifest; 0 if it cannot be read, which an attempt to read the database says.
+fn epoch_of(disk: &Arc<dyn Disk>, dir: &Path) -> u64 {
+    Manifest::open_read_only(disk.clone(), dir).map_or(0, |(_, state)| state.epoch)
 }
 
 /// The error of the lock, if a process has it for writing. Takes a share of the lock for an instant, which a

@@ -19,6 +19,11 @@ pub(crate) struct Opening {
 }
 
 impl Opening {
+    /// Returns true if manifest and extents do not lie in the directory.
+    pub(crate) fn is_elsewhere(&self) -> bool {
+        self.elsewhere.is_some()
+    }
+
     /// The next opening of this process.
     pub(crate) fn new(elsewhere: Option<&str>, until: Option<SeqNo>, behind_break: Vec<Error>) -> Opening {
         let instance = INSTANCES.fetch_add(1, Ordering::Relaxed) + 1;

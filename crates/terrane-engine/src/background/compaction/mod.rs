@@ -9,7 +9,7 @@ use std::sync::Arc;
 use terrane_base::{CompactionContext, CompactionFilter, Error, Kind, Result, SeqNo, callback};
 use terrane_compaction::{
     Claims, Cursors, Heats, JobControl, JobKind as CompactionKind, JobResult, JobSpec, Limits, TableShape,
-    Targets, Work, debt_bytes, pick, pick_due, pick_range,
+    Targets, Work, debt_bytes, is_scarce, pick, pick_due, pick_range,
 };
 use terrane_format::range_deletes::Fragment;
 use terrane_levels::{Level, Metasnapshot};
@@ -117,7 +117,7 @@ impl Look<'_> {
         if self.expires(tree) {
             shape.now = table.semantics.now();
         }
-        shape.room_bytes = self.background.space.room_bytes(&**self.disk(), self.dir());
+        shape.room_bytes = self.background.space.room_bytes(&self);
         let are_whole = shape.heats.is_empty() || shape.heats.len() == tree.levels.len();
         debug_assert!(are_whole, "the heat of a level stands at its number");
         shape
@@ -151,7 +151,9 @@ impl Look<'_> {
         });
         // The last snapshot is the present moment; older ones may keep versions that deletes hide.
         let is_kept = has_deletes && snapshots.len() > 1;
-        let is_for_now = is_kept || self.expires(tree) || self.options.experiments.hot_cold;
+        // With more room neighbours are gathered that are left now.
+        let lacks_room = is_scarce(self.background.space.room_bytes(&self));
+        let is_for_now = is_kept || lacks_room || self.expires(tree) || self.options.experiments.hot_cold;
         let how = if is_for_now { NoJob::ForNow } else { NoJob::UntilChanged };
         self.catalog.sums().due().note_no_job(candidate.table.id, candidate.stamp, how);
     }
@@ -232,10 +234,18 @@ impl CompactionJob<'_> {
     fn merge(&self, spec: &JobSpec) -> Result<Work> {
         let Self { engine, table, control, .. } = *self;
         debug_assert!(spec.table == table.id, "the extents of one table would be installed in another");
+        let filters = table.compaction_filter().is_some();
         let sinking = engine.write_control().begin_sinking(table, spec, control);
         let install =
             |result: &JobResult| Install { engine, table, result }.run(control.take_fresh(), Vec::new());
-        let mut publish = |part: JobResult| install(&part);
+        let mut publish = |part: JobResult| {
+            install(&part)?;
+            if filters {
+                // The job may fail behind its part: rows that the filter has changed would stay cached.
+                forget_rows_within(engine, table, spec.inputs.iter().flat_map(|input| &input.extents));
+            }
+            Ok(())
+        };
         let result = engine.background.compactor.run_in_parts(spec, control, &mut publish)?;
         install(&result)?;
         if let Some(sinking) = sinking {

@@ -204,7 +204,7 @@ impl Look<'_> {
         debug_assert!(load.mode != Mode::WriteFriendly, "a table that is written keeps its shape");
         let view = table.pinned();
         let snapshots = self.pins.list(|| self.journal.visible());
-        let room_bytes = self.background.space.room_bytes(&**self.disk(), self.dir());
+        let room_bytes = self.background.space.room_bytes(&self);
         let shape = TableShape { room_bytes, ..shape_of(table, &view.tree, &snapshots) };
         let memory = memory_tier(&view, self.memory.budget().generation_bytes());
         let policy = self.options.adaptive_shape;

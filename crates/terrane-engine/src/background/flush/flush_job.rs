@@ -344,7 +344,7 @@ impl FlushJob<'_> {
 
 /// The bytes that are free on the device now.
 fn room_of(engine: &Maintenance) -> u64 {
-    engine.background.space.look_at_room(&**engine.disk(), engine.dir())
+    engine.background.space.look_at_room(engine)
 }
 
 /// About the bytes that a generation brings into the levels: of values that are separated only pointers come
