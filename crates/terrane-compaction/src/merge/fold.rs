@@ -189,7 +189,7 @@ impl Sink<'_> {
     /// Folds and emits the collected operands. `is_bottom`: nothing older exists.
     fn emit_operands(&mut self, is_bottom: bool) -> Result<()> {
         self.folding.waiting = Waiting::Nothing;
-        debug_assert!(!self.folding.chain.operands().is_empty(), "operands wait");
+        debug_assert!(!self.folding.chain.is_empty(), "operands wait, or a base that has all of them");
         let chain = std::mem::take(&mut self.folding.chain);
         let given = self.give_out(&chain, is_bottom);
         self.folding.chain = chain;

@@ -1,7 +1,8 @@
 //! A job in parts publishes its output from time to time, between two extents of its target: the extents
 //! before that point are replaced, and their slots are freed while the job continues. Its other inputs stay
 //! until its end, so their entries exist twice meanwhile, under the same numbers, and reads give the same
-//! results. If the job ends early, nothing is lost and nothing has to be undone.
+//! results: a job whose filter may change rows has no parts, unless its target is its only input. If the job
+//! ends early, nothing is lost and nothing has to be undone.
 
 use terrane_base::{Cursor, Result, verify};
 

@@ -153,6 +153,10 @@ impl Look<'_> {
         let is_kept = has_deletes && snapshots.len() > 1;
         // With more room neighbours are gathered that are left now.
         let lacks_room = is_scarce(self.background.space.room_bytes(&self));
+        if lacks_room {
+            // For the next look: another program may have freed some.
+            self.background.space.look_at_room(&self);
+        }
         let is_for_now = is_kept || lacks_room || self.expires(tree) || self.options.experiments.hot_cold;
         let how = if is_for_now { NoJob::ForNow } else { NoJob::UntilChanged };
         self.catalog.sums().due().note_no_job(candidate.table.id, candidate.stamp, how);
@@ -200,15 +204,15 @@ impl CompactionJob<'_> {
         if let Some(filter) = &filter {
             control.filter_with(filter.clone(), engine.pins.newest().unwrap_or_default());
         }
-        let whole;
-        let merged = match filter.is_some_and(|filter| filter.sees_all()) {
-            true => {
-                whole = JobSpec { rewrites: true, ..spec.clone() };
-                &whole
+        let filtered;
+        let merged = match &filter {
+            Some(filter) => {
+                filtered = filtered_by(&**filter, spec);
+                &filtered
             }
-            false => spec,
+            None => spec,
         };
-        let done = self.merge(merged);
+        let done = self.merge(merged, filter.is_some());
         // What moved counted twice since it was installed, or is there again.
         engine.refresh_debt();
         // A job that failed or was cancelled has done work, too, which counts.
@@ -230,11 +234,10 @@ impl CompactionJob<'_> {
         Ok(())
     }
 
-    /// Merges the inputs and installs what comes of them, part by part.
-    fn merge(&self, spec: &JobSpec) -> Result<Work> {
+    /// Merges the inputs and installs what comes of them, part by part; `filters`: a filter may change rows.
+    fn merge(&self, spec: &JobSpec, filters: bool) -> Result<Work> {
         let Self { engine, table, control, .. } = *self;
         debug_assert!(spec.table == table.id, "the extents of one table would be installed in another");
-        let filters = table.compaction_filter().is_some();
         let sinking = engine.write_control().begin_sinking(table, spec, control);
         let install =
             |result: &JobResult| Install { engine, table, result }.run(control.take_fresh(), Vec::new());
@@ -276,6 +279,15 @@ impl CompactionJob<'_> {
         add(&table.counters.table_compaction_bytes_written, work.bytes_written);
         add(&engine.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
     }
+}
+
+/// The job as it runs with a filter: over all rows if the filter sees all, and without parts if versions of
+/// its rows stay above its target until it ends. Readers would see the filtered row and the one before, and
+/// a later job would fold operands onto either.
+fn filtered_by(filter: &dyn CompactionFilter, spec: &JobSpec) -> JobSpec {
+    let is_in_place = spec.inputs.iter().all(|input| input.place == spec.target);
+    let part_bytes = if is_in_place { spec.part_bytes } else { u64::MAX };
+    JobSpec { rewrites: spec.rewrites || filter.sees_all(), part_bytes, ..spec.clone() }
 }
 
 /// The compaction filter of a job: the table's, or the one that the table's gives for each.
