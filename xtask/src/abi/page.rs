@@ -34,7 +34,7 @@ begins with `Not implemented: Not supported in strict mode`, names all such opti
 report an error (`compact_range_opt`) does nothing and writes the error to the log. Each opening reads the variable. Every value
 except `0` and the empty value turns strict mode on.
 
-Options that are only hints of performance, or that ask for less than what is always done, cause no log line and no error. If a
+Options that are only hints of performance, or that ask for less than the library always does, cause no log line and no error. If a
 program can see a difference, the tables below describe it. All options of writes are of this kind.
 ";
 
