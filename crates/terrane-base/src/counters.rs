@@ -69,29 +69,29 @@ macro_rules! read_counters {
 }
 
 read_counters! {
-    reads, counter, "reads", "Keys that point reads looked up; of equal keys in one multi_get the first alone.";
-    runs_searched, counter, "runs", "Sorted runs that point reads looked into: memtables, generations, and each overflow run and level that has an extent around the key.";
-    values_followed, counter, "values", "Separated values that reads and scans followed a pointer to.";
+    reads, counter, "reads", "Keys that point reads looked up; equal keys in one multi_get count once.";
+    runs_searched, counter, "runs", "Sorted runs that point reads searched: memtables, generations, and each overflow run and level that has an extent around the key.";
+    values_followed, counter, "values", "Separated values that reads and scans fetched through a pointer.";
     value_batches, counter, "batches", "Batches of reads in which scans and multi_gets fetched separated values that were not cached.";
-    value_batch_reads, counter, "parts", "Index blocks and data blocks of value tables that these batches asked for.";
+    value_batch_reads, counter, "parts", "Index blocks and data blocks of value tables that these batches read.";
     rows_cached, counter, "reads", "Point reads that the row cache answered.";
-    filter_probes, counter, "probes", "Filters that point reads asked.";
-    filter_negatives, counter, "probes", "Filters that said no: nothing more of the extent was looked at.";
-    filter_positives_false, counter, "probes", "Filters that said yes where the extent had no version of the key to show.";
-    prefix_probes, counter, "probes", "Filters that scans within one prefix asked for it before they looked into an extent.";
-    prefix_negatives, counter, "probes", "Filters that said no: the scan passed the extent by.";
-    prefix_positives_false, counter, "probes", "Filters that said yes where a seek met no key with the prefix in the extent.";
-    index_blocks_searched, counter, "blocks", "Index blocks searched, by point reads and seeks.";
-    data_blocks_searched, counter, "blocks", "Data blocks searched by point reads and seeks, and entered by steps.";
+    filter_probes, counter, "probes", "Filters that point reads queried.";
+    filter_negatives, counter, "probes", "Queried filters that excluded the key: the read skipped the extent.";
+    filter_positives_false, counter, "probes", "Queried filters that did not exclude the key, although the extent had no visible version of it.";
+    prefix_probes, counter, "probes", "Filters that scans within one prefix queried for the prefix before they searched an extent.";
+    prefix_negatives, counter, "probes", "Queried filters that excluded the prefix: the scan skipped the extent.";
+    prefix_positives_false, counter, "probes", "Queried filters that did not exclude the prefix, although a seek found no key with it in the extent.";
+    index_blocks_searched, counter, "blocks", "Index blocks that point reads and seeks searched.";
+    data_blocks_searched, counter, "blocks", "Data blocks that point reads and seeks searched, or that steps entered.";
     blocks_missed, counter, "blocks", "Filters, index blocks and data blocks that were not in the cache.";
-    blocks_decoded, counter, "blocks", "Data blocks checked and decompressed after such a miss.";
-    device_reads, counter, "calls", "Reads of the store that misses took.";
-    device_bytes_read, counter, "bytes", "Stored bytes that these reads brought, before decompression.";
-    seeks, counter, "seeks", "Placements of scans: seek, seek_back, seek_first, seek_last; the first row of an iterator is one.";
-    runs_sought, counter, "runs", "Sorted runs that seeks placed a cursor in, those of steps past many versions of a key too.";
+    blocks_decoded, counter, "blocks", "Data blocks that were checked and decompressed after such a miss.";
+    device_reads, counter, "calls", "Reads of the store because of such misses.";
+    device_bytes_read, counter, "bytes", "Stored bytes of these reads, before decompression.";
+    seeks, counter, "seeks", "Placements of scans: seek, seek_back, seek_first, seek_last; the first row of an iterator counts as one.";
+    runs_sought, counter, "runs", "Sorted runs in which seeks placed a cursor, including steps past many versions of a key.";
     rows_stepped, counter, "rows", "Steps of scans to the next or previous row.";
-    operands_resolved, counter, "operands", "Operands of merges that point reads and scans folded.";
-    versions_skipped, counter, "versions", "Versions that scans passed one by one and did not show: too new, older, or deletes.";
+    operands_resolved, counter, "operands", "Merge operands that point reads and scans folded.";
+    versions_skipped, counter, "versions", "Versions that scans skipped one by one: too new, older than the shown version, or deletes.";
 }
 
 impl AddAssign for ReadCounters {

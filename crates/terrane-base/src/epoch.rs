@@ -7,7 +7,7 @@
 //! [`EpochCell`] is a value that is read so and replaced whole.
 //!
 //! Invariant: objects reached under a guard of [`pin`] are retired under guards of the same collector.
-#![expect(unsafe_code, reason = "callers promise the collector of a thread; a pin goes by a pointer")]
+#![expect(unsafe_code, reason = "a pin follows a pointer of its thread; callers promise where objects stay")]
 
 mod cell;
 

@@ -247,7 +247,7 @@ impl File for PosixFile {
         }
     }
 
-    #[expect(unsafe_code, reason = "a mapping becomes a region")]
+    #[expect(unsafe_code, reason = "makes a region of a mapping")]
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
         point(Point::Device);
         let file_len = self.len()?;

@@ -9,7 +9,7 @@
 //!    failed.
 //! 2. The memory and the descriptor of a read that [`Ring::begin`] started live until [`Ring::reap_pending`]
 //!    has returned; the ring does nothing else meanwhile.
-#![expect(unsafe_code, reason = "the kernel writes to buffers behind the language's back")]
+#![expect(unsafe_code, reason = "the kernel writes to buffers, and the compiler does not see it")]
 
 use std::fmt;
 use std::io;

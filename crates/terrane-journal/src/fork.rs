@@ -1,5 +1,5 @@
 //! Runs work that borrows from its caller on several threads.
-#![expect(unsafe_code, reason = "the door to threads takes only what lives for ever; see `fork_join`")]
+#![expect(unsafe_code, reason = "threads get a borrow as `'static`; `fork_join` joins them before it ends")]
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};

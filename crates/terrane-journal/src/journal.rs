@@ -8,7 +8,7 @@
 //! 6. Wait until the own ticket is published, return the slot.
 //!
 //! The lead is held during the persist step: tickets gather meanwhile and form the next group.
-#![expect(unsafe_code, reason = "the log belongs to the leader, the entry to the owner")]
+#![expect(unsafe_code, reason = "only the leader uses the log, and only the owner its entry")]
 
 mod persist;
 mod publish;

@@ -36,7 +36,7 @@
 //! then tries to lead as after filling. A thread that finds a call set leaves the ticket to the owner: its
 //! attempt is still to come, by the same argument, because it follows the clearing.
 
-#![expect(unsafe_code, reason = "entries pass between threads by the rules above")]
+#![expect(unsafe_code, reason = "threads pass entries to each other by the rules above")]
 
 mod entry;
 mod lead;

@@ -17,7 +17,7 @@
 //!
 //! # Memory ordering
 //! `busy` is taken with Acquire and given back with Release, which hands `space` from holder to holder.
-#![expect(unsafe_code, reason = "hands out raw memory")]
+#![expect(unsafe_code, reason = "returns raw memory to its callers")]
 
 use std::cell::UnsafeCell;
 use std::ptr::{NonNull, null_mut};

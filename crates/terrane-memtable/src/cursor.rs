@@ -1,5 +1,5 @@
 //! The memtable's cursor: a walk that keeps its memtable alive.
-#![expect(unsafe_code, reason = "owns what it borrows from")]
+#![expect(unsafe_code, reason = "owns the memtable that its walk borrows")]
 
 use std::fmt;
 use std::sync::Arc;

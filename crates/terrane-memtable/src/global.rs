@@ -2,7 +2,7 @@
 //!
 //! Invariants: a generation that is closed to merges accepts no further entries; and it reports a memtable as
 //! merged only when it holds every version of it that readers may need.
-#![expect(unsafe_code, reason = "hands on pointers to records that another memtable holds")]
+#![expect(unsafe_code, reason = "passes on pointers to records of other memtables")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The memtable: a radix tree over the records of one table, and the use of their segments.
-#![expect(unsafe_code, reason = "takes pointers to records on the caller's word")]
+#![expect(unsafe_code, reason = "callers promise that pointers lead to valid records")]
 
 use std::fmt;
 use std::sync::{Arc, OnceLock};

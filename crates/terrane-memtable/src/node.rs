@@ -31,7 +31,7 @@
 //! A slot is stored with Release and loaded with Acquire, which publishes its target. In a Node4 and a Node16
 //! the count is stored with Release after key and slot, in a Node48 the index after the slot; readers load it
 //! first, with Acquire.
-#![expect(unsafe_code, reason = "tagged pointers and unions within the arena")]
+#![expect(unsafe_code, reason = "tagged pointers and unions in the memory of the arena")]
 
 mod layout;
 mod link;

@@ -7,7 +7,7 @@
 //!
 //! A walk that continues in one direction prefetches the memory of the next keys (`ahead`), so that the
 //! misses of several keys overlap with each other and with work between the steps.
-#![expect(unsafe_code, reason = "lends itself to a cursor that owns its memtable")]
+#![expect(unsafe_code, reason = "a cursor that owns the memtable uses a walk without a lifetime")]
 
 use std::cmp::Ordering;
 

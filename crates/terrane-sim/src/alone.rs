@@ -1,5 +1,5 @@
-//! A simulated database frees its memory on its own: see [`terrane_base::epoch::alone`].
-#![expect(unsafe_code, reason = "promises that nothing of a database leaves its world")]
+//! A simulated database frees its memory independently of other threads: see [`terrane_base::epoch::alone`].
+#![expect(unsafe_code, reason = "promises that no object of a database is used outside of its world")]
 
 /// Values that may leave a world: figures and texts.
 pub(crate) trait Plain {}

@@ -1,7 +1,7 @@
 //! Handles a miss: reserve, read, check, decode, publish. Returns references of the caller's own, so no epoch
 //! is held while the store reads.
 
-#![expect(unsafe_code, reason = "promises to the cache that slots are removed before they go")]
+#![expect(unsafe_code, reason = "promises to the cache that slots are removed before they are freed")]
 
 mod stored;
 

@@ -15,7 +15,7 @@
 //! because dropping touches the contents; its order against loads comes from the guard (entering and retiring
 //! fence).
 
-#![expect(unsafe_code, reason = "references travel through atomic pointers")]
+#![expect(unsafe_code, reason = "stores references in atomic pointers")]
 
 use std::marker::PhantomData;
 use std::ptr;

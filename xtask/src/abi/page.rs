@@ -10,31 +10,32 @@ pub const PATH: &str = "docs/rocksdb-c-api.md";
 const HEAD: &str = "\
 # RocksDB's C interface
 
-Written by `cargo xtask abi --write` from `crates/terrane-rocksdb/abi.toml`; `cargo xtask tidy` refuses a page that says
-otherwise. How to build and use the library: `crates/terrane-rocksdb/README.md`.
+`cargo xtask abi --write` writes this page from `crates/terrane-rocksdb/abi.toml`. `cargo xtask tidy` refuses a page that
+differs from it. How to build and use the library: `crates/terrane-rocksdb/README.md`.
 
-* **honoured**: does what its name says; where it differs from RocksDB, a sentence says how.
-* **accepted**: a tuning value without meaning here; what is set is kept, and its getter returns it. Some such options
+* **honoured**: the function does what its name says. If it differs from RocksDB, a sentence says how.
+* **accepted**: a tuning value without meaning here. The library keeps the value, and its getter returns it. Some of these options
   change behaviour in RocksDB: see [Strict mode](#strict-mode).
-* **refused**: an error by name, on purpose: at open, where an option asks for it.
-* **missing**: not there yet. It is exported, so programs that bind every symbol load; called, it gives the error
-  `Not implemented: NAME`, or, where it has no way to report an error, does nothing and returns zero or null.
+* **refused**: on purpose, the function returns an error that names it. For an option, the opening returns this error.
+* **missing**: the function is not implemented yet. It is exported, so that programs that bind every symbol can load the library. A call
+  returns the error `Not implemented: NAME`. A function that cannot report an error does nothing and returns zero or null.
 ";
 
 const STRICT: &str = "
 ## Strict mode
 
-These options and functions change the behaviour of RocksDB and have no effect here. A database that is opened with one of the
-options, or gets a column family with one, says so in its info log (the file LOG, or the logger of the options): one line that
-names the function. Options of a call (a read, a compaction, an ingestion, a transaction, a backup) are named at the first call
-that has another value than the default, once in each database. With the environment variable `TERRANE_ROCKSDB_STRICT=1` the
-opening, the creation of the column family, or the call fails instead, with an error that begins with `Not implemented: Not
-supported in strict mode`, names all of them, and says what to do; an iterator has it as its status. A call that cannot report
-an error (`compact_range_opt`) does nothing and writes the error to the log. The variable is read at each opening; any value
-but `0` and the empty one switches strict mode on.
+The options and functions of this table change the behaviour of RocksDB and have no effect here. If a database is opened with such an
+option, or gets a column family with one, its info log (the file LOG, or the logger of the options) gets one line that
+names the function. Options of a call (a read, a compaction, an ingestion, a transaction, a backup) are logged once in each database, at the
+first call with another value than the default.
 
-An option that is a pure hint of performance, or asks for less than what is always done, is silent in both modes: where a
-program could see a difference, the tables below say which. Options of writes are all of this sort.
+With the environment variable `TERRANE_ROCKSDB_STRICT=1`, the opening, the creation of the column family, or the call fails instead. The error
+begins with `Not implemented: Not supported in strict mode`, names all such options, and says what to do. An iterator has this error as its status. A call that cannot
+report an error (`compact_range_opt`) does nothing and writes the error to the log. Each opening reads the variable. Every value
+except `0` and the empty value turns strict mode on.
+
+Options that are only hints of performance, or that ask for less than the library always does, cause no log line and no error. If a
+program can see a difference, the tables below describe it. All options of writes are of this kind.
 ";
 
 /// The page as the table says.
@@ -63,7 +64,7 @@ pub fn text(abi: &Abi) -> String {
 /// Options of behaviour that have no effect.
 fn strict(text: &mut String, abi: &Abi) {
     text.push_str(STRICT);
-    text.push_str("\n| option | what happens instead |\n|---|---|\n");
+    text.push_str("\n| option | effect here |\n|---|---|\n");
     for function in abi.functions() {
         if let Some(instead) = &function.ignored {
             let _ = writeln!(text, "| `{}` | {instead} |", function.name.trim_start_matches("rocksdb_"));

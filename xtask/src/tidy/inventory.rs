@@ -12,12 +12,12 @@ const PAGE: &str = "docs/unsafe.md";
 const HEAD: &str = "\
 # Unsafe code
 
-Written by `cargo xtask tidy --write` from `xtask/unsafe.txt` and the modules themselves; `cargo xtask tidy` refuses a
-page that says otherwise, and unsafe code anywhere else. Every block states its ground in a `// SAFETY:` comment, every
-module its rules in its head. Lines are those of the blocks, tests not counted. `cargo xtask miri` and `cargo xtask
-sanitize` run what they can of it.
+`cargo xtask tidy --write` writes this page from `xtask/unsafe.txt` and the modules. `cargo xtask tidy` refuses a
+page that differs from them, and unsafe code in any other module. Every block gives its reason in a `// SAFETY:` comment, every
+module its rules in its head. Lines are the lines within blocks, without tests. `cargo xtask miri` and `cargo xtask
+sanitize` run the modules that they support.
 
-| module | what it is | why unsafe | blocks | functions and impls | lines |
+| module | content | why unsafe | blocks | functions and impls | lines |
 |---|---|---|---|---|---|
 ";
 

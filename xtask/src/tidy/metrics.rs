@@ -10,12 +10,12 @@ const PAGE: &str = "docs/metrics.md";
 const HEAD: &str = "\
 # Metrics
 
-Written by `cargo xtask tidy --write` from the tables in the code; `cargo xtask tidy` refuses a page that says otherwise.
-`Db::statistics` has all of a database and of its tables by name, `terrane stats` prints them, `Db::stats` has numbers of the
-database as fields. In the text for Prometheus (`Statistics::to_prometheus`, `terrane stats --prometheus`) names begin with
-`terrane_`, those of counters end with `_total`, and `_micros` and `_nanos` become `_seconds`; metrics of a table have the label `table`.
-A counter begins at 0 when the database is opened. For a deployment `terrane stats --prometheus` adds the pins of its clones, which are
-not the engine's: `terrane_clone_pins`, and for each pin `terrane_clone_pin_objects`, `_bytes` and `_created_seconds`.
+`cargo xtask tidy --write` writes this page from the tables in the code. `cargo xtask tidy` refuses a page that differs from them.
+`Db::statistics` returns all metrics of a database and of its tables by name, and `terrane stats` prints them. `Db::stats` returns the numbers of the
+database as fields. In the text for Prometheus (`Statistics::to_prometheus`, `terrane stats --prometheus`) all names begin with
+`terrane_`, names of counters end with `_total`, `_micros` and `_nanos` become `_seconds`, and metrics of a table have the label `table`.
+A counter begins at 0 when the database is opened. For a deployment, `terrane stats --prometheus` adds the pins of its clones, which are not
+metrics of the engine: `terrane_clone_pins`, and for each pin `terrane_clone_pin_objects`, `_bytes` and `_created_seconds`.
 ";
 
 /// The files with the tables, what each is about, and the macro that reads its rows.
@@ -52,7 +52,7 @@ pub fn renewed(tree: &Tree) -> Option<(&'static str, String)> {
     let mut page = HEAD.to_owned();
     let mut count = 0;
     for (path, about, name) in TABLES {
-        let _ = write!(page, "\n## {about}\n\n| name | kind | unit | what |\n|---|---|---|---|\n");
+        let _ = write!(page, "\n## {about}\n\n| name | kind | unit | meaning |\n|---|---|---|---|\n");
         for [name, kind, unit, about] in rows(tree, path, name).filter_map(|(_, text)| row(text)) {
             let _ = writeln!(page, "| `{name}` | {kind} | {unit} | {} |", about.replace('|', "\\|"));
             count += 1;

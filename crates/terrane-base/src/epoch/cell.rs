@@ -7,7 +7,7 @@
 //! 3. The cell's count of a replaced value is given up after every guard that existed at the swap is gone.
 //! 4. A loaded value borrows the cell, so it is not dropped before; its last value then has no reader.
 //! 5. Guards of one cell are of one collector, as those of [`pin`] are.
-#![expect(unsafe_code, reason = "the value is reached through an epoch-protected pointer")]
+#![expect(unsafe_code, reason = "readers follow a pointer that an epoch protects")]
 
 use std::fmt;
 use std::sync::Arc;

@@ -61,7 +61,7 @@ impl Condvar {
     pub fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
         // SAFETY: the guard is moved out and a guard of the same mutex is moved back in before anyone
         // can see the gap; `wait` does not unwind between the two (a panic here ends the explored run).
-        #[expect(unsafe_code, reason = "shuttle's condvar takes the guard by value")]
+        #[expect(unsafe_code, reason = "shuttle's condition variable takes the guard by value")]
         unsafe {
             let taken = std::ptr::read(guard);
             let back = self.0.wait(taken).expect("lock poisoned");

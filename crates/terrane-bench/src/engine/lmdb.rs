@@ -7,7 +7,7 @@
 //! Whether a commit waits for the disk is a flag of the environment, not of the transaction. The flag follows
 //! the `sync` of the writes: it is changed under the write side of a lock whose read side every writer holds,
 //! so that no commit is under way. That, and opening the map, is the unsafe code here.
-#![expect(unsafe_code, reason = "a memory map is opened and its flags changed")]
+#![expect(unsafe_code, reason = "opens a memory map and changes its flags")]
 
 use std::ops::Bound;
 use std::sync::{PoisonError, RwLock};

@@ -2,7 +2,7 @@
 //!
 //! Pages that were never written are absent and read as zeros. The first pages live in the region that
 //! mappings share. All other pages are shared between the current and the durable version until one changes.
-#![expect(unsafe_code, reason = "mapped pages are raw memory that others store to")]
+#![expect(unsafe_code, reason = "mapped pages are raw memory that other threads store to")]
 
 mod damage;
 

@@ -258,7 +258,7 @@ impl File for MemHandle {
 
     fn prefetch(&self, _offset: u64, _len: u64) {}
 
-    #[expect(unsafe_code, reason = "a mapping becomes a region")]
+    #[expect(unsafe_code, reason = "makes a region of a mapping")]
     fn map(&self, len: usize, writable: bool) -> Result<Region> {
         point(Point::Device);
         let what = || format!("map {len} bytes of");

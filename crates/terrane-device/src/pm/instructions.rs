@@ -1,4 +1,4 @@
-//! The processor's instructions for persistent memory: flushes of a line, fences, and stores that pass the
+//! The processor's instructions for persistent memory: flushes of a line, fences, and stores that bypass the
 //! caches.
 //!
 //! Rules: an address is that of memory that the caller keeps mapped. A flush and a fence change no byte. A

@@ -106,7 +106,7 @@ impl Mapped {
         }
     }
 
-    #[expect(unsafe_code, reason = "a mapping becomes a region")]
+    #[expect(unsafe_code, reason = "makes a region of a mapping")]
     fn map(file: PosixFile, path: &Path, bytes: u64, mode: PlainMode) -> Result<Self> {
         let len = usize::try_from(bytes).map_err(|_| {
             Error::invalid(format!("cannot map {bytes} bytes: more than the address space"))

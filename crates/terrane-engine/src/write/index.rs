@@ -1,5 +1,5 @@
-//! The one place where records in segment memory are handed to a memtable, or read where they were placed.
-#![expect(unsafe_code, reason = "segment memory is raw memory; its rules are in terrane_device::Region")]
+//! The only module that passes records in segment memory to a memtable, or reads them there.
+#![expect(unsafe_code, reason = "segment memory is raw memory with the rules of terrane_device::Region")]
 
 use std::sync::Arc;
 

@@ -4,10 +4,7 @@
 //! calls of functions whose instructions [`is_available`] has found. [`super::choose`] accepts no other
 //! kernel, and the first search takes an available one; the safe functions here check it again if a caller
 //! names the kernel.
-#![expect(
-    unsafe_code,
-    reason = "vector loads, and calls of functions that need instructions found at run time"
-)]
+#![expect(unsafe_code, reason = "vector loads, and calls of functions that need detected instructions")]
 
 use terrane_base::options::SearchKernel;
 

@@ -1,4 +1,4 @@
-//! Copies the batches of a group, with their headers, to the place that was made for them.
+//! Copies the batches of a group, with their headers, to their reserved place in a segment.
 #![expect(unsafe_code, reason = "writes segment memory that only the leader and the owners may touch")]
 
 use std::ops::Range;

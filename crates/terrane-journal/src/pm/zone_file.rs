@@ -6,7 +6,7 @@
 //!
 //! Which thread may touch what: `place` and `copy` are set once, under their locks. The bytes of the zone
 //! follow the rules of [`Region`]; Halloc never touches them while the zone is granted.
-#![expect(unsafe_code, reason = "a part of a region's memory becomes a region of its own")]
+#![expect(unsafe_code, reason = "makes a region of a part of another region's memory")]
 
 use std::collections::BTreeSet;
 use std::fmt;

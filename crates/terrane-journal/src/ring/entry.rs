@@ -1,5 +1,5 @@
 //! The entry in a slot of the ring. The head of [`super`] says which thread may use it in which phase.
-#![expect(unsafe_code, reason = "the records belong to a thread that waits")]
+#![expect(unsafe_code, reason = "reads records that a waiting thread owns")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
-//! Publication in ticket order, by the thread that has the baton.
-#![expect(unsafe_code, reason = "reads entries of tickets that have arrived, rule 4 of the ring")]
+//! Publishes tickets in their order; only the thread that holds the baton does so.
+#![expect(unsafe_code, reason = "reads entries of tickets that have arrived (rule 4 of the ring)")]
 
 use terrane_base::SeqNo;
 use terrane_base::sync::atomic::Ordering;

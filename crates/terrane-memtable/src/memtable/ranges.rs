@@ -1,5 +1,5 @@
-//! The range deletes of a memtable, and the records that they are.
-#![expect(unsafe_code, reason = "takes pointers to records on the caller's word")]
+//! The range deletes of a memtable and their records.
+#![expect(unsafe_code, reason = "callers promise that pointers lead to valid records")]
 
 use std::sync::Arc;
 

@@ -1,5 +1,5 @@
 //! The memory layout of nodes; part of [`node`](super).
-#![expect(unsafe_code, reason = "fills in fresh memory")]
+#![expect(unsafe_code, reason = "initializes new memory of the arena")]
 
 use terrane_base::sync::atomic::{AtomicU32, AtomicU64};
 

@@ -1,4 +1,4 @@
-//! Filters of the log: the user says of each batch that an opening replays what becomes of it.
+//! Filters of the log: a user function decides about each batch that an opening replays.
 
 use std::collections::BTreeMap;
 use std::ffi::{CString, c_char, c_int, c_uchar, c_ulonglong, c_void};

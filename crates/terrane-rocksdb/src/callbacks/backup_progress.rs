@@ -1,4 +1,4 @@
-//! User functions that are called while a backup is made.
+//! User functions that a running backup calls with its progress.
 
 use std::ffi::{c_char, c_void};
 

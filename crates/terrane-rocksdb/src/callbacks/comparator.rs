@@ -1,4 +1,4 @@
-//! Comparators: how the keys of a column family compare, by a function of the user.
+//! Comparators: a user function compares the keys of a column family.
 
 use std::cmp::Ordering;
 use std::ffi::{c_char, c_int, c_void};

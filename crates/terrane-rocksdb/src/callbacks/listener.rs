@@ -1,5 +1,4 @@
-//! Event listeners: user functions that are called when something happens in a database. `db::listener` calls
-//! them.
+//! Event listeners: user functions that are called after events of a database. `db::listener` calls them.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicPtr, Ordering};

@@ -1,5 +1,4 @@
-//! Loggers: lines about what the background of a database does, for a function of the user, standard error,
-//! or a file.
+//! Loggers: lines about the background work of a database, for a user function, standard error or a file.
 //!
 //! The lines are Terrane's own, and no promise: they say what the engine reports to a listener.
 

@@ -4,7 +4,7 @@
 //! Each object keeps the pointer that its functions are called with, and calls the destructor once, when
 //! the object is not used any more: options, open databases and the handle each hold it by count. Functions
 //! are called from any thread, several at once, as RocksDB does.
-#![expect(unsafe_code, reason = "calls of functions that C callers gave")]
+#![expect(unsafe_code, reason = "calls of functions of C callers")]
 
 pub(crate) mod backup_progress;
 pub(crate) mod batch_visitor;

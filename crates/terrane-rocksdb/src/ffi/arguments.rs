@@ -25,7 +25,7 @@
 //! 1. A value of a type of this module is made of a pointer by its unsafe function `from_c`, or it is an
 //!    element of a list that [`list`] made: both ask the C caller for all that its safe methods need.
 //! 2. What a C caller lends, it lends until the exported function returns.
-#![expect(unsafe_code, reason = "pointers of C callers become slices and strings")]
+#![expect(unsafe_code, reason = "makes slices and strings of pointers of C callers")]
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;

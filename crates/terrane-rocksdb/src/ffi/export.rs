@@ -1,4 +1,4 @@
-//! The macro that exports functions under their C names, and the functions that belong to no subject.
+//! The macro that exports functions under their C names, and exported functions of no other module.
 
 use std::ffi::c_void;
 

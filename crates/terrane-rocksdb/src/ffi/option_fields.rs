@@ -1,5 +1,5 @@
-//! The macros that generated modules are made of: fields of objects, objects of nothing but fields, stubs,
-//! and other names.
+//! The macros of generated modules: for fields of objects, objects that have only fields, stubs, and second
+//! names.
 
 use crate::ffi::failure::{Failure, Result};
 

@@ -1,9 +1,9 @@
-//! Types and memory that pass between C and Rust, and the end of panics.
+//! Types and memory that C and Rust pass to each other, and the code that catches panics.
 //!
 //! Pointers and lengths that come in are in [`arguments`](crate::ffi::arguments). Results that the caller
 //! frees by `rocksdb_free` are allocated here by the C library ([`lasting`], [`lasting_text`],
 //! [`lasting_list`], [`lasting_handle`]).
-#![expect(unsafe_code, reason = "memory is the C library's")]
+#![expect(unsafe_code, reason = "allocates and frees memory of the C library")]
 
 use std::ffi::{c_char, c_void};
 use std::marker::PhantomData;

@@ -1,6 +1,6 @@
-//! Objects of values that C callers only read: job infos, table properties. `abi.toml` has their fields; the
-//! macros here make of them a struct and a function for each field. Lists and texts are lent for as long as
-//! their object lives.
+//! Objects with values that C callers only read: job infos, table properties. `abi.toml` has their fields;
+//! the macros here make a struct of them, and a function for each field. Lists and texts are lent for as long
+//! as their object lives.
 
 use std::ffi::c_char;
 

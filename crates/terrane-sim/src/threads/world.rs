@@ -1,5 +1,5 @@
 //! Clock, randomness and threads of an explored program: all follow from one seed.
-#![expect(unsafe_code, reason = "promises that what an explored program makes stays within its threads")]
+#![expect(unsafe_code, reason = "promises that only the program's threads use its objects")]
 
 use std::fmt;
 use std::sync::Arc;

@@ -6,7 +6,7 @@
 //!
 //! An object that a cursor or a running read holds beyond an epoch stays until it is released.
 
-#![expect(unsafe_code, reason = "objects are found by their place")]
+#![expect(unsafe_code, reason = "reaches objects by their addresses in the arena")]
 
 use std::ptr::NonNull;
 

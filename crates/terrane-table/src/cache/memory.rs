@@ -22,7 +22,7 @@
 //!    then frees the memory: first heap or buffer, or the arena through the charge, and only then the
 //!    accounting.
 
-#![expect(unsafe_code, reason = "objects are laid out by hand")]
+#![expect(unsafe_code, reason = "places the parts of an object in one run of memory")]
 
 use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::mem::ManuallyDrop;

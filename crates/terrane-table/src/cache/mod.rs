@@ -20,7 +20,7 @@
 //! Hits are not counted, because that would be the only shared write on this path. `misses`, compared to the
 //! reads that the engine counts, gives the rate.
 
-#![expect(unsafe_code, reason = "slots are entered in the accounting by their owner's promise")]
+#![expect(unsafe_code, reason = "owners promise to remove a slot before they free it")]
 
 mod arena;
 mod condense;

@@ -98,7 +98,7 @@ impl<'m, T: ?Sized> MutexGuard<'m, T> {
     fn give_up(&mut self) {
         // SAFETY: the guard is there. `unlocked` puts one back with `take_again`, also when it unwinds;
         // `drop` never uses it again.
-        #[expect(unsafe_code, reason = "a guard that gives its lock up for a while")]
+        #[expect(unsafe_code, reason = "a waiting guard releases its lock and takes it again")]
         unsafe {
             ManuallyDrop::drop(&mut self.guard);
         }

@@ -70,7 +70,7 @@ pub struct RwLockWriteGuard<'l, T: ?Sized> {
 impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     fn drop(&mut self) {
         // SAFETY: dropped here and nowhere else, and not used behind it.
-        #[expect(unsafe_code, reason = "the lock is free before others are woken")]
+        #[expect(unsafe_code, reason = "the guard is released before waiting threads are woken")]
         unsafe {
             ManuallyDrop::drop(&mut self.guard);
         }
@@ -81,7 +81,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
 impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     fn drop(&mut self) {
         // SAFETY: dropped here and nowhere else, and not used behind it.
-        #[expect(unsafe_code, reason = "the lock is free before others are woken")]
+        #[expect(unsafe_code, reason = "the guard is released before waiting threads are woken")]
         unsafe {
             ManuallyDrop::drop(&mut self.guard);
         }

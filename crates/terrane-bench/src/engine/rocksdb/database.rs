@@ -1,5 +1,4 @@
-//! An open RocksDB database: column families as tables, and the calls that are not on the way of an
-//! operation.
+//! An open RocksDB database: column families as tables, and all calls except the operations of a run.
 //!
 //! Unsafe code: calls of the C interface. Pointers given to it are of objects that `Database` owns, or of
 //! buffers alive for the call; strings it returns are copied and freed at once. Field order is drop order:

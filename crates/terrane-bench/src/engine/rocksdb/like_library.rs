@@ -1,13 +1,15 @@
-//! One thread's operations on RocksDB by the functions that do what the adapter of Terrane's library does:
+//! One thread's operations on RocksDB, by functions that work like the adapter of Terrane's library.
+//!
+//! Differences from [`RocksSession`]:
 //!
 //! * a value is copied into a buffer of the session (`rocksdb_get_into_buffer_cf`), not pinned,
 //! * the values of a multi-get stay together in one object (`rocksdb_batched_multi_get_pinned_cf`), not one
 //!   handle each,
 //! * a write of one put is that put (`rocksdb_put_cf`), not a batch.
 //!
-//! The plan `c-route` compares a library with its C interface so. All else is as in [`RocksSession`].
+//! The plan `c-route` compares a library with its C interface in this way.
 //!
-//! Unsafe code: calls of the C interface, as there.
+//! Unsafe code: calls of the C interface, as in [`RocksSession`].
 #![expect(unsafe_code, reason = "calls of a C interface")]
 
 use std::ffi::{c_char, c_int, c_uchar};

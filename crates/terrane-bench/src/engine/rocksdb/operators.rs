@@ -1,8 +1,8 @@
-//! Merge operators of a source: whether the library has the one that is named, and one that refuses every
-//! merge.
+//! Merge operators of a source: the one that the source names, if the library has it, and one that refuses
+//! every merge.
 //!
 //! Unsafe code: calls of the C interface, and functions that it calls.
-#![expect(unsafe_code, reason = "calls of a C interface, and functions that it calls")]
+#![expect(unsafe_code, reason = "calls of a C interface, and functions that this interface calls")]
 
 use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;

@@ -1,4 +1,4 @@
-//! From a [`Tuning`] to RocksDB's option objects.
+//! Makes RocksDB's option objects from a [`Tuning`].
 //!
 //! Unsafe code: calls of the C interface. Each function makes objects, sets them, and hands them out as
 //! [`Owned`]; RocksDB copies what it is given by `set_*`, except the filter policy, which it takes over.

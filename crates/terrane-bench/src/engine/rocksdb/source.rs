@@ -1,5 +1,5 @@
-//! A database that another program made with RocksDB, to be read whole: opened for reading, one scan per
-//! column family.
+//! Reads a whole database that another program wrote with RocksDB: opens it for reading, and scans each
+//! column family once.
 //!
 //! 1. [`Source::open`] finds a library, lists the column families and looks at what the database wrote down
 //!    of its options.

@@ -21,7 +21,7 @@
 //! look up its object: a thread that entered an epoch before the note was removed may use the object until it
 //! leaves the epoch, if the owner removes notes before it retires objects.
 
-#![expect(unsafe_code, reason = "addresses go from thread to thread")]
+#![expect(unsafe_code, reason = "threads pass addresses of memory to each other")]
 
 mod bits;
 #[cfg(test)]

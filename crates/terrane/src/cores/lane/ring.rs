@@ -1,5 +1,5 @@
-//! A lane: a bounded ring of slots between one client and one server, requests one way and answers the other
-//! in the same slot.
+//! A lane: a bounded ring of slots between one client and one server. A slot has a request, and then its
+//! answer.
 //!
 //! ```text
 //!            collected        answered        published     filled      collected + slots
@@ -23,7 +23,7 @@
 //! `answered` releases what was answered; the client's look acquires. Both are sequentially consistent as
 //! well, for the bells ([`super::bell`]).
 
-#![expect(unsafe_code, reason = "slots pass between two threads by the rules above")]
+#![expect(unsafe_code, reason = "two threads pass slots to each other by the rules above")]
 
 use std::cell::UnsafeCell;
 
