@@ -91,6 +91,7 @@ bugs! {
     MissFirstRecord: "trims: tables with records are known", "a writer does not note a table whose memtable takes its first record of a segment", "terrane-engine terrane_engine the_first_record_behind";
     EndRequestAtJob: "requests for compactions: when done", "a request counts as fulfilled once its first job is chosen", "terrane-engine terrane_engine a_request_is_served";
     FlushWaitsForNothing: "flush: which callers wait", "a caller that requests a flush waits for a memtable that begins at or below the number, though all up to it is flushed, and no flush is due for that", "terrane-engine terrane_engine a_flush_of_nothing";
+    ClaimFromOldCopy: "claims: no two jobs hold the same keys", "claims that were chosen from a copy of the schedule are taken though the schedule has changed since", "terrane-engine terrane_engine a_choice_is_void";
     WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine ending_a_pause";
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction suite merge::deletes_stay_above";
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction suite merge::a_snapshot_keeps";

@@ -126,7 +126,7 @@ impl Maintenance {
         let upto = self.request_flush(&tables);
         let is_left = |table: &Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
         // An error says that another caller closes the database.
-        let _ = self.background.scheduler.wait_until(|schedule| {
+        let _ = self.background.scheduler.wait_for(|schedule| {
             Ok(is_hopeless(schedule) || tables.iter().all(|table| table.is_stopped() || !is_left(table)))
         });
     }

@@ -27,6 +27,7 @@ use crate::read::row_cache::rest_rows;
 use crate::reentrancy::{Working, works_for};
 use crate::table::due::Depth;
 use crate::table::stopped::Left;
+pub(crate) use claiming::Choice;
 pub(crate) use pool::Scheduler;
 pub(crate) use schedule::{Running, Schedule};
 
@@ -286,6 +287,7 @@ impl Look<'_> {
     }
 }
 
+mod claiming;
 pub(crate) mod flush_hold;
 mod pool;
 mod range_pause;

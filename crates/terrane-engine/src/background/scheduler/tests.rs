@@ -124,6 +124,28 @@ fn a_job_that_failed_is_tried_again_where_it_began() {
     assert_eq!(cursors_after(Err(Error::corrupt("damage")), None), done);
 }
 
+/// Two jobs want the same keys. The second one takes them between the copy and the choice of the first one.
+#[test]
+fn a_choice_is_void_once_another_job_has_claimed() {
+    let scheduler = Scheduler::new(terrane_base::env::Env::real().spawn);
+    let (one, other) = (runs_job("a", "c"), runs_job("b", "d"));
+    assert!(one.claim().conflicts(&other.claim()), "both write level 1");
+    let mut seen = Vec::new();
+    let claimed = scheduler
+        .claim(|copy| {
+            seen.push(copy.claims.allows(&one.claim()));
+            if seen.len() == 1 {
+                let theirs = scheduler.claim(|_| Ok(Choice::Take((), vec![other.claim()])));
+                assert!(theirs.expect("nothing fails").is_some(), "no lock is held while a job chooses");
+                return Ok(Choice::Take((), vec![one.claim()]));
+            }
+            Ok(Choice::Nothing)
+        })
+        .expect("nothing fails");
+    assert_eq!((claimed, seen), (None, vec![true, false]), "the second choice sees the claim");
+    assert!(!scheduler.inspect(|schedule| schedule.claims.allows(&one.claim())));
+}
+
 #[test]
 fn a_look_for_work_visits_no_table_at_rest() {
     let options = Options { memory_bytes: 16 << 20, segment_bytes: 64 << 10, ..Options::default() };
