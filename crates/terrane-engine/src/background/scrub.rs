@@ -6,12 +6,10 @@
 //! through tables, places and keys in order; where it stands is a key, not a pin, so a pass of days keeps no
 //! extent from being freed.
 
-use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::sync::Mutex;
 use terrane_base::{Kind, Result, TableId, ValueTableId};
 use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};
@@ -19,6 +17,7 @@ use terrane_table::{Extent, verify_extent};
 use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::background::quarantine::FINDINGS_MAX;
+use crate::background::state::scrubber::Position;
 use crate::observe::findings::Finding;
 use crate::observe::stats::add;
 use crate::table::Table;
@@ -29,30 +28,6 @@ const PIECES_PER_SECOND: u64 = 10;
 
 /// The place of value tables, behind all others.
 const VALUES: usize = usize::MAX;
-
-/// Where the next extent is looked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Position {
-    table: TableId,
-    /// Index of the overflow run or level among the table's places, or [`VALUES`].
-    place: usize,
-    /// The largest key of the last extent that was verified there; of value tables the number.
-    after: Option<Box<[u8]>>,
-}
-
-#[derive(Default)]
-struct State {
-    position: Position,
-    /// Time at which the next piece is due.
-    due: Duration,
-    findings: Vec<Finding>,
-    /// Files and offsets of the findings: a later pass finds the same again.
-    known: BTreeSet<String>,
-}
-
-/// How far scrubbing is and what it found.
-#[derive(Default)]
-pub(crate) struct Scrubber(Mutex<State>);
 
 impl Look<'_> {
     /// The next piece of scrubbing, if one is due.

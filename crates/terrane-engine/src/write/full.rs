@@ -18,7 +18,7 @@
 use terrane_base::{Batch, Error, RecordKind, Result, SeqNo};
 use terrane_journal::Journal;
 
-use crate::background::space::{Answer, Outcome};
+use crate::background::state::space_attempts::{Answer, Outcome};
 use crate::write::WritePath;
 
 impl WritePath {

@@ -1,12 +1,13 @@
 //! Tests of the schedule: which jobs may run beside each other, and what a failed job leaves behind.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::options::Options;
-use terrane_base::{ExtentId, Result, SeqNo, TableId};
+use terrane_base::{Error, ExtentId, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{
-    Cursors, Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
+    Cursors, Input, JobControl, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
 };
 use terrane_device::MemDisk;
 use terrane_format::extent::ExtentMeta;
@@ -17,6 +18,7 @@ use super::*;
 use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
+use crate::table::due::Depth;
 
 const TABLE: TableId = TableId(7);
 

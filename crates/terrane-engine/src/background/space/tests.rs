@@ -1,6 +1,7 @@
 //! Attempts on a device that has no room for a batch of 600 KiB, whatever is flushed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
 use terrane_base::options::Options;
