@@ -13,8 +13,9 @@
 //!   code.
 //!   [`examples`]: one for each public function and type of the library. [`shown`]: for those that it shows
 //!   of other crates.
-//! * [`parts`]: the parts of the engine import downwards only. [`parts_tables`]: pages have each of them. [`cycles`]: the longest cycle of imports among
-//!   its modules, a figure. [`contexts`]: methods of the structs that hold them, with a ratchet.
+//! * [`parts`]: the parts of the engine import downwards only. [`parts_tables`]: pages have each of them.
+//!   [`cycles`]: the longest cycle of imports among its modules, a figure. [`contexts`]: methods of the
+//!   structs that hold them, with a ratchet.
 //! * [`words`]: words that a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
 //!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: files that are made of the table of the C interface.

@@ -1,7 +1,7 @@
 //! The most urgent piece of work of all kinds, and whether any is left.
 //!
-//! Order of urgency: steps that give space back, switch full memtables (short), merge or flush memory, compact
-//! levels by score, trim the journal.
+//! Order of urgency: steps that give space back, switch full memtables (short), merge or flush memory,
+//! compact levels by score, trim the journal.
 
 use terrane_base::TableId;
 

@@ -1,5 +1,5 @@
-//! The scheduler: the state of the pool of workers (`schedule.rs`), its callers and jobs (`pool.rs`), claims on
-//! levels (`claiming.rs`), flushes and compactions of ranges that are held off (`flush_hold.rs`,
+//! The scheduler: the state of the pool of workers (`schedule.rs`), its callers and jobs (`pool.rs`), claims
+//! on levels (`claiming.rs`), flushes and compactions of ranges that are held off (`flush_hold.rs`,
 //! `range_pause.rs`). It knows no job: workers (`workers.rs`) look for them and run them.
 
 pub(crate) use claiming::Choice;

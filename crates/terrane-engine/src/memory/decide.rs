@@ -25,8 +25,8 @@
 //!    has evicted by then. But an evicted block is free only when no reader is in the middle of a look, and a
 //!    reader without a processor may stay there for long.
 //! 4. *Readers* ([`MemoryPlan::beside_readers`]): an index that left its table while readers hold it belongs
-//!    to no part. The limit of the cache is smaller by as much, down to half of the cache's own share. Writers
-//!    do not wait for such memory: no event that they could wait for frees it.
+//!    to no part. The limit of the cache is smaller by as much, down to half of the cache's own share.
+//!    Writers do not wait for such memory: no event that they could wait for frees it.
 //! 5. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
 //!    [`TRIM_SHARE`] of the ceiling since the last trim, or a job has ended, the background returns freed
 //!    memory to the system: glibc keeps up to some megabytes of a job's buffers for each thread.
