@@ -258,7 +258,7 @@ impl<E: HasMeta> Metasnapshot<E> {
                 );
                 Ok(&mut self.runs[index].level)
             }
-            Place::Values => Err(Error::invalid("value tables are no level")),
+            Place::Values => Err(Error::invalid("value tables are not a level")),
         }
     }
 

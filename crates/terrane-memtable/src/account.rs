@@ -35,7 +35,7 @@ impl IndexMemory {
         self.in_views.load(Ordering::Relaxed)
     }
 
-    /// Bytes of indexes that are no part of a table any more, but that readers still hold.
+    /// Bytes of indexes that are not a part of a table any more, but that readers still hold.
     #[inline]
     #[must_use]
     pub fn held_bytes(&self) -> u64 {

@@ -8,8 +8,8 @@
 //! Invariants:
 //! 1. Beside one whole block that is longer, chunks hold at most the bytes that the caller gave; a direct
 //!    read has up to `ALIGNMENT_BYTES` more.
-//! 2. A read-ahead that cannot begin is no error: the chunk is read when its first block is asked for, and
-//!    that read reports the error.
+//! 2. A read-ahead that cannot begin is not an error: the chunk is read when its first block is asked for,
+//!    and that read reports the error.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,8 +1,8 @@
 //! Cycles of imports among the modules of the engine: a figure of the page about its parts.
 //!
 //! A module is a file of product code. It imports each module that a path in it begins with, in a `use` item
-//! or elsewhere (`crate::`, `self::`, `super::`). What a module shows of its own children is no import. Two
-//! modules are in one cycle if each reaches the other over imports.
+//! or elsewhere (`crate::`, `self::`, `super::`). What a module shows of its own children is not an import.
+//! Two modules are in one cycle if each reaches the other over imports.
 
 use std::collections::{BTreeMap, BTreeSet};
 

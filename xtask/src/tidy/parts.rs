@@ -18,7 +18,7 @@ use crate::tree::{Tree, line_of};
 
 const LIST: &str = "xtask/engine.txt";
 const SRC: &str = "crates/terrane-engine/src/";
-/// Names at the crate's root that are no parts.
+/// Names at the crate's root that are not parts.
 const NO_PARTS: [&str; 1] = ["lib"];
 /// Names under which code has the struct that a method was added to.
 const RECEIVERS: [&str; 5] = ["self", "engine", "shared", "control", "look"];
@@ -289,7 +289,7 @@ mod tests {
         tree.insert("crates/terrane-engine/src/read/all.rs", added);
         let found = messages(&tree);
         assert!(found.len() == 1 && found[0].contains("table/mod.rs:4: calls `read_all`"), "{found:?}");
-        // What another object answers, or a trait asks for, is no such call.
+        // What another object answers, or a trait asks for, is not such a call.
         let elsewhere = "//! Table.\npub struct Table;\nfn look(rows: &Rows) { rows.read_all() }\n";
         tree.insert("crates/terrane-engine/src/table/mod.rs", elsewhere);
         assert_eq!(messages(&tree), Vec::<String>::new());

@@ -203,7 +203,7 @@ fn a_glossary_has_each_noun_once_with_a_place() {
     let without = "| arena | memory | None | nowhere |\n";
     assert!(check(&(page.clone() + without))[0].contains("without a place"));
     let gone = page.clone() + "| arena | memory | None | `gone.rs` |\n";
-    assert!(check(&gone)[0].contains("`gone.rs` is no path"));
+    assert!(check(&gone)[0].contains("`gone.rs` is not a path"));
     let mut tree = Tree::of([("docs/glossary.md", &page), ("crates/low/src/lib.rs", "")]);
     tree.insert("crates/terrane-engine/src/kind.rs", "    JobKind::Scrub => \"scrub\",\n");
     assert_eq!(
@@ -254,7 +254,7 @@ fn the_chart_follows_from_its_table() {
     assert_eq!(messages(chart::check(&tree)), Vec::<String>::new());
     tree.insert(PAGE, &page.replace("0.17", "0.18"));
     assert!(messages(chart::check(&tree))[0].contains("is not the chart of the table"));
-    // A rate beyond the axis, or no figure at all, is no chart.
+    // A rate beyond the axis, or no figure at all, is not a chart.
     tree.insert(PAGE, &page.replace("0.17", "7.1"));
     assert!(messages(chart::check(&tree))[0].contains("lacks the table"));
 }
@@ -296,7 +296,7 @@ fn names_in_pages_are_in_the_code() {
     tree.insert("docs/promises.md", "x\n`try_writes` and `a_fuller_..`\n");
     let found = messages(names::check(&tree));
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].starts_with("docs/promises.md:2: `try_writes` is no option, metric, function or test"));
+    assert!(found[0].starts_with("docs/promises.md:2: `try_writes` is not an option, metric, function or test"));
     assert!(found[1].contains("`a_fuller_..`"), "{found:#?}");
 }
 

@@ -191,7 +191,7 @@ fn dump_tells_every_kind_of_file() {
     assert!(extents.contains("block[0] = checksum holds") && extents.contains("footer.entries = 2000"));
     let manifest = shell.ok("dump db/MANIFEST-000001 --limit 3");
     assert!(manifest.contains("magic = \"terrmani\"") && manifest.lines().count() == 4, "{manifest}");
-    shell.fails("dump p.jsonl", 2, &["p.jsonl is no manifest, segment or data file"]);
+    shell.fails("dump p.jsonl", 2, &["p.jsonl is not a manifest, segment or data file"]);
     shell.fails("dump gone", 1, &["gone"]);
 }
 

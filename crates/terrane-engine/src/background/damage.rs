@@ -26,7 +26,7 @@ impl Maintenance {
     }
 
     /// The error of work on a table with its right kind: under a comparator that has failed, keys that lie
-    /// wrongly are no damage. Every other error stays what it is.
+    /// wrongly are not damage. Every other error stays what it is.
     pub(crate) fn blamed(&self, table: Option<TableId>, error: Error) -> Error {
         let collation = table.filter(|_| error.is_of_order()).map(|table| self.collation_of(table));
         let Some(Err(failed)) = collation.map(|collation| collation.check()) else { return error };

@@ -88,8 +88,8 @@ impl ManifestObject {
     /// Decodes an object: the header and the payload.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are no whole object with the number `number`; `Invalid` if a
-    /// later version wrote it.
+    /// `Corrupt`, without a place, if the bytes are not a whole object with the number `number`; `Invalid` if
+    /// a later version wrote it.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<(ManifestObject, &[u8])> {
         let header = Self::decode_front(bytes)?;
         let payload = FORMAT.payload(number, header.number, header.len, bytes)?;

@@ -102,7 +102,7 @@ pub trait Bucket: Send + Sync + Debug {
     /// `Corrupt` if there are more than [`names::LISTED_MAX`]; `Invalid`, `Io`, `Busy`.
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>>;
 
-    /// Deletes objects. One that is absent is no error.
+    /// Deletes objects. One that is absent is not an error.
     ///
     /// # Errors
     /// `Invalid`, `Io`, `Busy`; any part of them may be deleted then.

@@ -290,7 +290,7 @@ fn a_stop_ends_a_call_in_the_middle_of_a_creation() {
     assert!(server.stop(limit), "a stop does not wait for what may never come");
     let end = runtime.block_on(answers.message());
     assert!(end.is_err() || end.is_ok_and(|answer| answer.is_none()), "the call ends");
-    assert_eq!(bucket.list("db", None).expect("lists").len(), 1, "a half is no object");
+    assert_eq!(bucket.list("db", None).expect("lists").len(), 1, "a half is not an object");
 }
 
 #[test]

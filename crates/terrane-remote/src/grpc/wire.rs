@@ -120,7 +120,7 @@ pub(super) fn error(status: &Status, what: &str, place: &str) -> Error {
     // A gateway refused it, or a server of something else: the call never began.
     let (kind, remedy) = match code {
         Code::Unauthenticated | Code::PermissionDenied => (Kind::Invalid, "; check the token"),
-        Code::Unimplemented => (Kind::Invalid, "; this address is no storage service of Terrane"),
+        Code::Unimplemented => (Kind::Invalid, "; this address is not a storage service of Terrane"),
         _ => (Kind::Io, ""),
     };
     let mut causes = String::new();

@@ -126,7 +126,7 @@ pub(super) fn step(
         Some(before) => header.check_follows(&before.last, before.hash)?,
         None if header.base == header.number && header.tag == ObjectTag::Snapshot => {}
         None if header.base == 0 && header.number == 1 && header.tag == ObjectTag::TakeOver => {}
-        None => return Err(Error::corrupt("a manifest begins with an object that is no snapshot")),
+        None => return Err(Error::corrupt("a manifest begins with an object that is not a snapshot")),
     }
     let (mut state, mut size) = match before {
         Some(before) => (before.state, before.size),

@@ -7,7 +7,7 @@
 //!   under the leased numbers only.
 //! * The writer adopts what the worker reports, behind checks: the worker is another program, and what it
 //!   says is hostile. Adopted extents are as those that the writer allocated.
-//! * Objects under a lease are no garbage until it ends. What was not adopted is garbage then. An object
+//! * Objects under a lease are not garbage until it ends. What was not adopted is garbage then. An object
 //!   under a file of the report that the report does not name is refused with all of it: a later opening
 //!   would take the file with all of its objects.
 //! * The last [`LEASE_RESERVE`] numbers are the writer's alone, so that leases never stop its flushes.

@@ -14,7 +14,7 @@ use super::index::Place;
 const LOCK: &str = "LOCK";
 const FRAMES: &str = "frames";
 const HEADERS: &str = "headers";
-/// Bytes that are no frame's: the head of `headers`, and the lock file.
+/// Bytes that belong to no frame: the head of `headers`, and the lock file.
 const OTHER_BYTES: u64 = HEAD_BYTES as u64 + 4096;
 /// Bytes that one read of an opening reads.
 const READ_BYTES: usize = 1 << 20;
@@ -58,7 +58,7 @@ pub(super) fn check_names(disk: &dyn Disk, dir: &Path) -> Result<()> {
         Some(other) => {
             let dir = dir.display();
             let message =
-                format!("{dir} has {other:?}, which is no file of a cache: name a directory of its own");
+                format!("{dir} has {other:?}, which is not a file of a cache: name a directory of its own");
             Err(Error::invalid(message))
         }
     }

@@ -209,7 +209,7 @@ impl Shell {
         if name != "options" {
             line.push(self.path.display().to_string());
         }
-        // What stands behind -- is no option, even where it looks like one.
+        // What stands behind -- is not an option, even where it looks like one.
         let mut options = words[1..].iter().take_while(|word| *word != "--");
         let names_table =
             options.any(|word| word == "--table" || word.starts_with("--table=") || word == "--all");
@@ -262,7 +262,7 @@ enum Place {
 
 /// Returns true if a command says how it prints.
 fn has_format(words: &[String]) -> bool {
-    // What stands behind -- is no option.
+    // What stands behind -- is not an option.
     let mut options = words.iter().take_while(|word| *word != "--");
     options.any(|word| word.starts_with("--format") || word == "--number")
 }

@@ -17,7 +17,7 @@ use crate::observe::job_kind::JobKinds;
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Work that is no job.
+/// Work that is not a job.
 type HandedOver = Box<dyn FnOnce() + Send>;
 
 /// The pool of workers and what it runs.

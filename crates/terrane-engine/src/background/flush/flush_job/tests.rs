@@ -75,7 +75,7 @@ fn the_first_generation_of_a_load_is_a_run() {
         });
         let is_synced = engine.journal.durable() > durable;
         if runs == 0 {
-            assert!(!has_written(), "so few rows are no full generation");
+            assert!(!has_written(), "so few rows are not a full generation");
             engine.flush().expect("flushes");
         }
         let stats = engine.stats();
