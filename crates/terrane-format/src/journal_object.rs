@@ -195,7 +195,7 @@ impl JournalObject {
         } else if is_new && self.epoch <= parent.epoch || !is_new && self.epoch != parent.epoch {
             "its epoch does not follow"
         } else if self.first < parent.first || self.confirmed < parent.confirmed {
-            "it knows less than the one before"
+            "it covers fewer commits than the object before it"
         } else {
             return Ok(());
         };

@@ -142,7 +142,7 @@ impl ManifestObject {
         } else if self.epoch != parent.epoch + u64::from(is_new) {
             "its epoch is not the next one"
         } else if self.begun != if is_new { self.number } else { parent.begun } {
-            "it says that its writer began elsewhere"
+            "its header names another beginning of its writer"
         } else if self.base != if self.tag == ObjectTag::Snapshot { self.number } else { parent.base } {
             "it names another snapshot"
         } else if !is_new && self.journal != parent.journal {

@@ -96,7 +96,7 @@ impl Behind {
     pub fn error(&self, last_seq: SeqNo, remedy: &str) -> Error {
         let Behind { first_seq, last_seq: last, records, .. } = self;
         let message = format!(
-            "the journal breaks behind commit {last_seq}, and {records} sound records, {first_seq} to {last}, lie behind the \
+            "the journal breaks after commit {last_seq}, and {records} sound records, {first_seq} to {last}, lie behind the \
              break: {remedy}"
         );
         Error::corrupt(message).at(&*self.file, self.offset)

@@ -191,7 +191,7 @@ fn a_wrong_order_of_messages_ends_the_call_of_creations() {
         (vec![part(1, Some(("db/b", 1)), b"xy")], "has more"),
         (vec![part(1, Some(("db/b", 2)), b"x"), part(1, None, b"xy")], "has more"),
         (vec![part(1, Some(("db/b", long.len() as u64)), &long)], "a message of more than"),
-        (vec![part(1, Some(("../b", 2)), b"xyz")], "more bytes than it says"),
+        (vec![part(1, Some(("../b", 2)), b"xyz")], "more bytes than its header announces"),
         // Names as long as a message: the server keeps none.
         (vec![part(1, Some((&"b".repeat(1025), 1)), b"x")], "a name of 1025 bytes"),
     ] {

@@ -27,7 +27,7 @@ impl Token {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
         if text.is_empty() || text.len() > TOKEN_BYTES_MAX || !is_plain {
             let message = format!(
-                "the token is not text of 1 to {TOKEN_BYTES_MAX} visible ASCII characters: draw one, for \
+                "a token has 1 to {TOKEN_BYTES_MAX} visible ASCII characters: draw one, for \
                  example with `openssl rand -hex 32`"
             );
             return Err(Error::invalid(message));

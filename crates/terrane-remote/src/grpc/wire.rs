@@ -113,7 +113,7 @@ pub(super) fn kind_of(named: &str) -> Option<Kind> {
 pub(super) fn error(status: &Status, what: &str, place: &str) -> Error {
     let (text, code) = (status.message(), status.code());
     if let Some(kind) = kind(status) {
-        let error = Error::new(kind, format!("cannot {what} {place}: the server says: {text}"));
+        let error = Error::new(kind, format!("cannot {what} {place}: the server answers: {text}"));
         // Its device is full, or it has as many objects as it takes.
         return if kind == Kind::Full { error.of_space() } else { error };
     }

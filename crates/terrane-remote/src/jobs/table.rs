@@ -98,7 +98,7 @@ impl JobTable {
         };
         let is_named = id.is_none_or(|id| (id.epoch, id.number) == (header.epoch, header.number));
         if !tags.contains(&header.tag) || !is_named || attempt != header.attempt {
-            let message = format!("the object is not what its name says: {header:?}");
+            let message = format!("the header of the object does not match its name: {header:?}");
             return Err(Error::corrupt(message).at(place(), 0));
         }
         let payload = bytes.slice_ref(payload);

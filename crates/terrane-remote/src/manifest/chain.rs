@@ -52,7 +52,7 @@ impl ManifestFolder {
                 // It was deleted between the list and its reading: a later one has what it had.
                 Err(error) if error.kind() == Kind::NotFound && reading < READINGS => {}
                 Err(error) if error.kind() == Kind::NotFound => {
-                    let message = "an object of the manifest is listed, and is not there: restore the bucket";
+                    let message = "the bucket lists an object of the manifest that is missing: restore the bucket";
                     return Err(error.context(message).with_kind(Kind::Corrupt));
                 }
                 read => return read,
@@ -93,7 +93,7 @@ impl ManifestFolder {
             return Ok(());
         }
         let message = format!(
-            "a manifest of {bytes} bytes from its last snapshot on: no writer leaves so much to read"
+            "the manifest has {bytes} bytes after its last snapshot, more than any writer leaves"
         );
         Err(Error::corrupt(message).at(self.objects.place(), 0))
     }
@@ -139,7 +139,7 @@ pub(super) fn step(
                 return Err(Error::corrupt("a snapshot of another database"));
             }
             if state.is_some() {
-                return Err(Error::corrupt("a snapshot behind the one that the last object names"));
+                return Err(Error::corrupt("a snapshot follows the one that the last object names"));
             }
             state = Some(image);
             size = ManifestSize {

@@ -58,7 +58,7 @@ pub(super) fn check_names(disk: &dyn Disk, dir: &Path) -> Result<()> {
         Some(other) => {
             let dir = dir.display();
             let message =
-                format!("{dir} has {other:?}, which is not a file of a cache: name a directory of its own");
+                format!("{dir} has {other:?}, which is not a cache file: name a directory that only the cache uses");
             Err(Error::invalid(message))
         }
     }
