@@ -99,7 +99,10 @@ mod tests {
             ("crates/terrane-engine/src/table.rs", "//! Table. Not `crate::read`.\n"),
         ]);
         assert_eq!(longest(&tree), Some((0, 3)), "no module reaches itself");
-        tree.insert("crates/terrane-engine/src/read/get.rs", "//! Gets.\nuse super::rows;\nuse crate::table;\n");
+        tree.insert(
+            "crates/terrane-engine/src/read/get.rs",
+            "//! Gets.\nuse super::rows;\nuse crate::table;\n",
+        );
         assert_eq!(longest(&tree), Some((2, 3)));
         tree.insert("crates/terrane-engine/src/table.rs", "//! Table.\nfn a() { crate::read::get::get() }\n");
         assert_eq!(longest(&tree), Some((3, 3)));

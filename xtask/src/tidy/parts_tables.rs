@@ -89,7 +89,10 @@ mod tests {
     fn tables_of_parts_have_those_of_the_list() {
         assert_eq!(messages("layer 0 pace\nlayer 0 a\nlayer 1 background/job\n"), Vec::<String>::new());
         let found = messages("layer 0 pace\nlayer 0 a\nlayer 1 read\n");
-        assert!(found.len() == 2 && found.iter().all(|why| why.contains("lacks `read` at layer 1")), "{found:?}");
+        assert!(
+            found.len() == 2 && found.iter().all(|why| why.contains("lacks `read` at layer 1")),
+            "{found:?}"
+        );
         let found = messages("layer 0 pace\n");
         assert!(found.len() == 1 && found[0].contains("has `a` at layer 0"), "{found:?}");
     }

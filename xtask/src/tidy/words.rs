@@ -106,7 +106,8 @@ fn times(text: &str, words: &str) -> usize {
         let (before, behind) = (text[..at].chars().next_back(), text[at + words.len()..].chars().next());
         ![before, behind].into_iter().flatten().any(char::is_alphanumeric)
     };
-    let counts = |at: usize| !DENIALS.contains(&words) || denies_a_noun(&text[..at], &text[at + words.len()..]);
+    let counts =
+        |at: usize| !DENIALS.contains(&words) || denies_a_noun(&text[..at], &text[at + words.len()..]);
     text.match_indices(words).filter(|(at, _)| stands_alone(*at) && counts(*at)).count()
 }
 

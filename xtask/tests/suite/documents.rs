@@ -296,7 +296,9 @@ fn names_in_pages_are_in_the_code() {
     tree.insert("docs/promises.md", "x\n`try_writes` and `a_fuller_..`\n");
     let found = messages(names::check(&tree));
     assert_eq!(found.len(), 2, "{found:#?}");
-    assert!(found[0].starts_with("docs/promises.md:2: `try_writes` is not an option, metric, function or test"));
+    assert!(
+        found[0].starts_with("docs/promises.md:2: `try_writes` is not an option, metric, function or test")
+    );
     assert!(found[1].contains("`a_fuller_..`"), "{found:#?}");
 }
 

@@ -50,7 +50,9 @@ pub fn size(text: &str) -> Result<u64> {
 }
 
 fn bad_size(text: &str) -> Error {
-    Error::plan(format!("{text:?} is not a size: accepted are bytes with KiB, MiB, GiB or TiB, such as 256MiB"))
+    Error::plan(format!(
+        "{text:?} is not a size: accepted are bytes with KiB, MiB, GiB or TiB, such as 256MiB"
+    ))
 }
 
 /// A count with an optional unit: `10M`, `1_000_000`, `200k`.

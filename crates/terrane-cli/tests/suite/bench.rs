@@ -78,7 +78,11 @@ fn a_trace_is_recorded_and_replayed() {
     let replayed = lines.lines().find(|line| line.contains("\"step\":\"replay\"")).unwrap();
     assert!(replayed.contains("\"operations\":500"), "{replayed}");
     std::fs::write(shell.path("bad.trace"), b"not a trace").unwrap();
-    shell.fails(&format!("bench --workloads load {SMALL} --replay bad.trace"), 2, &["bad.trace is not a trace"]);
+    shell.fails(
+        &format!("bench --workloads load {SMALL} --replay bad.trace"),
+        2,
+        &["bad.trace is not a trace"],
+    );
     shell.ok(&format!("bench --workloads load,ycsb_a {SMALL} --record new.trace --replay new.trace"));
 }
 

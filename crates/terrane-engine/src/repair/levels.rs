@@ -256,7 +256,10 @@ impl Repair<'_> {
         }
         let key = std::mem::take(&mut versions.key);
         let newer = versions.list.split_last().map_or(&[][..], |(_, newer)| newer);
-        debug_assert!(newer.iter().all(|(seq_kind, _)| seq_kind.is_merge()), "only the oldest is not an operand");
+        debug_assert!(
+            newer.iter().all(|(seq_kind, _)| seq_kind.is_merge()),
+            "only the oldest is not an operand"
+        );
         let reached = self.reached.of(copying.old, &key, copying.place + 1);
         for (seq_kind, value) in
             versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)

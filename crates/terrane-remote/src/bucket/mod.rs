@@ -150,7 +150,9 @@ pub trait Bucket: Send + Sync + Debug {
     fn get(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
         let bytes = self.get_tail(name, bytes_max.saturating_add(1))?;
         if bytes.len() as u64 > bytes_max {
-            let message = format!("the object has more than {bytes_max} bytes, the most that an object of its kind may have");
+            let message = format!(
+                "the object has more than {bytes_max} bytes, the most that an object of its kind may have"
+            );
             return Err(Error::corrupt(message).at(names::place(self.url(), name), 0));
         }
         Ok(bytes)

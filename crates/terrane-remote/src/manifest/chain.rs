@@ -52,7 +52,8 @@ impl ManifestFolder {
                 // It was deleted between the list and its reading: a later one has what it had.
                 Err(error) if error.kind() == Kind::NotFound && reading < READINGS => {}
                 Err(error) if error.kind() == Kind::NotFound => {
-                    let message = "the bucket lists an object of the manifest that is missing: restore the bucket";
+                    let message =
+                        "the bucket lists an object of the manifest that is missing: restore the bucket";
                     return Err(error.context(message).with_kind(Kind::Corrupt));
                 }
                 read => return read,
@@ -92,9 +93,8 @@ impl ManifestFolder {
         if bytes <= READ_BYTES_MAX {
             return Ok(());
         }
-        let message = format!(
-            "the manifest has {bytes} bytes after its last snapshot, more than any writer leaves"
-        );
+        let message =
+            format!("the manifest has {bytes} bytes after its last snapshot, more than any writer leaves");
         Err(Error::corrupt(message).at(self.objects.place(), 0))
     }
 

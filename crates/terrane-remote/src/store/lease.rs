@@ -170,7 +170,9 @@ impl BucketStore {
             return Err(replaced(&place, epoch, newest.epoch));
         }
         if lease.is_empty() || lease.start == 0 {
-            return Err(Error::invalid(format!("{place}: {lease:?} is not a lease of file numbers: it is empty or begins with 0")));
+            return Err(Error::invalid(format!(
+                "{place}: {lease:?} is not a lease of file numbers: it is empty or begins with 0"
+            )));
         }
         if let Some(name) = listed.keys().find(|name| name.epoch == epoch && lease.contains(&name.number)) {
             let message = format!("{place}: {name} exists, so the lease {lease:?} was used before");
@@ -196,7 +198,10 @@ impl BucketStore {
         let state = self.state.read();
         let lease = self.lease.clone().filter(|_| state.staged_bytes + state.uploading_bytes == 0);
         let lease = lease.ok_or_else(|| {
-            Error::invalid(format!("{}: only the store of a worker reports written objects, and only after a sync", self.folder()))
+            Error::invalid(format!(
+                "{}: only the store of a worker reports written objects, and only after a sync",
+                self.folder()
+            ))
         })?;
         let of_file = |(number, group): (&u32, &Group)| {
             let object =

@@ -123,7 +123,7 @@ pub(super) fn head() -> Vec<u8> {
 pub(super) fn check_head(bytes: &[u8]) -> Result<bool> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if magic.iter().any(|byte| *byte != 0) && magic != &MAGIC[..magic.len()] {
-        return Err(Error::invalid("the file begins with other bytes than a cache file: name a directory that only the cache uses"));
+        return Err(Error::invalid("the file begins with other bytes than a cache file"));
     }
     Ok(bytes == head())
 }

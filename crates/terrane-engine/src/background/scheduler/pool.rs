@@ -228,7 +228,13 @@ impl Scheduler {
     }
 
     /// Notes the end of a piece of work.
-    pub(in crate::background) fn finish(&self, id: u64, subject: Subject, mut result: Result<()>, now: Duration) {
+    pub(in crate::background) fn finish(
+        &self,
+        id: u64,
+        subject: Subject,
+        mut result: Result<()>,
+        now: Duration,
+    ) {
         let mut schedule = self.change();
         schedule.failures.look(now);
         if let Some(index) = schedule.running.iter().position(|running| running.id == id) {
