@@ -95,7 +95,7 @@ impl Account {
         let noted = self.noted.fetch_or(LEFT, Ordering::AcqRel);
         if let Some(sum) = self.sum.as_ref().filter(|_| noted & LEFT == 0) {
             sum.held.fetch_add(noted, Ordering::Relaxed);
-            // Relaxed: read by the drop only, which is behind all else.
+            // Relaxed: read by the drop only, which comes after all else.
             let before = self.held.swap(noted, Ordering::Relaxed);
             debug_assert!(before == 0, "an account leaves the sum once, and {before} bytes had left");
             sum.give_back(noted);

@@ -3,7 +3,7 @@
 //! * Memory: when the cache is full, the background flushes memtables and generations, so that reads no
 //!   longer look there first and their memory serves the cache.
 //! * Space: spare segment files and free slots are there for the next writes. At rest the device has them
-//!   back, once, and again behind work that was put off until then. What comes free later, by readers that
+//!   back, once, and again after work that was put off until then. What comes free later, by readers that
 //!   leave, comes back with the next writes.
 //!
 //! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so

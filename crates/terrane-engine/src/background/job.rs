@@ -51,13 +51,13 @@ impl Job {
         self.on().map(|table| table.id)
     }
 
-    /// Returns true if space is free behind it that was not before. What only reads gain by says so itself,
+    /// Returns true if space is free after it that was not before. What only reads gain by says so itself,
     /// once none is left.
     pub(crate) fn leaves_space(&self) -> bool {
         !matches!(self, Job::Adapt(..) | Job::Scrub | Job::Reclaim | Job::GiveSpaceBack { .. })
     }
 
-    /// Returns true if the device may have more or less free space behind it.
+    /// Returns true if the device may have more or less free space after it.
     pub(crate) fn changes_room(&self) -> bool {
         !matches!(self, Job::Freeze(_) | Job::Settle(_) | Job::Scrub)
     }

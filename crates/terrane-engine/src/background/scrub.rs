@@ -26,7 +26,7 @@ use crate::table::catalog::{Catalog, name_of};
 /// Pieces of work per second at full rate.
 const PIECES_PER_SECOND: u64 = 10;
 
-/// The place of value tables, behind all others.
+/// The place of value tables, after all others.
 const VALUES: usize = usize::MAX;
 
 impl Look<'_> {
@@ -116,8 +116,8 @@ impl ScrubJob<'_> {
     }
 }
 
-/// The first extent behind `position`, and the position behind it. It looks at the table of `position`
-/// and, behind its last extent, at those that follow: no extent costs a walk over all tables.
+/// The first extent after `position`, and the position after it. It looks at the table of `position`
+/// and, after its last extent, at those that follow: no extent costs a walk over all tables.
 fn next_extent(catalog: &Catalog, position: &Position) -> Option<(Position, Arc<Extent>)> {
     let mut from = position.table;
     while let Some(table) = catalog.first_from(from) {
@@ -129,7 +129,7 @@ fn next_extent(catalog: &Catalog, position: &Position) -> Option<(Position, Arc<
     None
 }
 
-/// The first extent of a table behind `position`, which lies in it or before it.
+/// The first extent of a table after `position`, which lies in it or before it.
 fn next_in_table(table: &Table, position: &Position) -> Option<(Position, Arc<Extent>)> {
     debug_assert!(table.id >= position.table, "the pass is past table {:?}", table.id);
     let tree = table.pinned().tree;

@@ -9,7 +9,7 @@
 //! 4. The journal is trimmed, unless a check has the segments, and free slots and spare files are given back
 //!    to the device.
 //!
-//! Behind an attempt no new one begins until something has changed that may free space ([`SpaceSeen`]), or a
+//! After an attempt no new one begins until something has changed that may free space ([`SpaceSeen`]), or a
 //! pause is over that doubles with each attempt for no other reason. Writers that are refused meanwhile have
 //! the outcome of the last attempt at once.
 
@@ -29,7 +29,7 @@ use crate::observe::job_kind::{JobKind, JobKinds};
 pub(crate) const SHORT_SEGMENT_BYTES: u64 = 64 << 10;
 /// A segment with less than one part in so many left is nearly full.
 const FULL_SHARE: u64 = 32;
-/// The first pause behind an attempt.
+/// The first pause after an attempt.
 const PAUSE_MIN: Duration = Duration::from_millis(10);
 /// The longest one.
 const PAUSE_MAX: Duration = Duration::from_secs(1);
@@ -188,7 +188,7 @@ fn longest_left(segments: &[SegmentInfo]) -> u64 {
     if is_full { 0 } else { SHORT_SEGMENT_BYTES }
 }
 
-/// The last step, behind a flush up to `flushed`.
+/// The last step, after a flush up to `flushed`.
 fn end_of_attempt(engine: &Maintenance, flushed: SeqNo) -> Outcome {
     debug_assert!(flushed <= engine.journal.visible(), "{flushed} is flushed before readers see it");
     let trimmed = engine.trim_unless_held();

@@ -6,7 +6,7 @@
 //! ([`crate::table::due`]): [`Look`]; 3. under the lock again, it takes what it found, if
 //! nothing has changed in the schedule since the copy; else it decides again. One worker decides at a time
 //! (`adaptation`), so no new job changes the schedule meanwhile: only jobs that end, steps of flushes and
-//! calls of users do, and the worker comes to its end behind them.
+//! calls of users do, and the worker ends its decision after them.
 //!
 //! A job that fails is tried again after a pause that doubles. Callers that wait look at copies.
 

@@ -316,7 +316,7 @@ impl MemoryPlan {
     /// Most bytes of a batch that is alone in memory, with the index over it: what writers and the cache may
     /// hold together, or writers alone where that is fixed. Less a step that stays free up to the next look,
     /// the bytes that the cache and empty memtables cannot give up, and two segments: the one that was
-    /// prepared before the batch, and the one behind it.
+    /// prepared before the batch, and the one after it.
     pub(super) fn largest_batch(&self) -> u64 {
         let most = if self.adaptive { self.shared_bytes() - self.step_bytes() } else { self.write_bytes };
         let left = most.saturating_sub(most / KEPT_SHARE + 2 * self.segment_bytes);

@@ -20,7 +20,7 @@ pub enum Isolation {
     Snapshot,
     /// As if all transactions that change something had run one after the other, in the order of their
     /// commits, and those that only read at the moment that they see. The default: the one level at which a
-    /// transaction that is right alone is right beside others.
+    /// transaction that is right alone is right while others run.
     #[default]
     Serializable,
 }

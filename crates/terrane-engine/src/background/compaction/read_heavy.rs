@@ -178,7 +178,7 @@ impl Look<'_> {
     }
 }
 
-/// A job that only reads gain by: behind it the background rests as long as it took.
+/// A job that only reads gain by: after it the background rests as long as it took.
 struct Adapting<'e> {
     engine: &'e Maintenance,
     started: Duration,

@@ -159,7 +159,8 @@ impl FlushJob<'_> {
     }
 
     /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
-    /// installed: were the journal behind them, a loss of power could keep newer records and lose older ones.
+    /// installed: if the journal were durable after them, a loss of power could keep newer records and lose
+    /// older ones.
     fn durable_edit(self, seq: SeqNo) -> Result<EditOp> {
         debug_assert!(seq <= self.engine.journal.visible(), "an edit would speak of commits to come");
         self.engine.sync_journal_through(seq)?;

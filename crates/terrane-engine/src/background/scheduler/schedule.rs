@@ -50,7 +50,7 @@ pub(crate) struct Schedule {
     pub(in crate::background) paused: bool,
     /// The last flush before the close is under way: nothing pauses it.
     pub(in crate::background) draining: bool,
-    /// Only memory is brought into the levels any more: the database closes behind it.
+    /// Only memory is brought into the levels any more: the database closes after it.
     pub(in crate::background) flushes_only: bool,
     /// The holds on compactions of ranges that callers ask for.
     pub(super) ranges: RangeHolds,

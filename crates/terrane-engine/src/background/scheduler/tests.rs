@@ -1,4 +1,4 @@
-//! Tests of the schedule: which jobs may run beside each other, and what a failed job leaves behind.
+//! Tests of the schedule: which jobs may run at the same time, and what a failed job leaves behind.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -86,7 +86,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
     }
 }
 
-/// The cursors behind a job that ends with `result`, and behind `later`, which was claimed meanwhile.
+/// The cursors after a job that ends with `result`, and after `later`, which was claimed meanwhile.
 fn cursors_after(result: Result<()>, later: Option<&JobSpec>) -> Cursors {
     let scheduler = Scheduler::new(terrane_base::env::Env::real().spawn);
     {

@@ -11,7 +11,7 @@ use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::shared::Shared;
 use crate::table::Table;
 
-/// Jobs behind which space may be free that was not before.
+/// Jobs after which space may be free that was not before.
 const FREEING: JobKinds = JobKinds::of(&[JobKind::Flush, JobKind::Compact, JobKind::Adapt, JobKind::Trim]);
 
 /// The attempts of a database.
@@ -28,11 +28,11 @@ pub(in crate::background) struct State {
     pub(in crate::background) newest: u64,
     pub(in crate::background) under_way: Option<Phase>,
     pub(in crate::background) last: Option<Ended>,
-    /// How long no attempt begins behind the last one if nothing changes.
+    /// How long no attempt begins after the last one if nothing changes.
     pub(in crate::background) pause: Duration,
     /// Writers that wait for an attempt.
     pub(in crate::background) waiting: u64,
-    /// Bytes that were free on the device behind the last job.
+    /// Bytes that were free on the device after the last job.
     pub(in crate::background) room_bytes: Option<u64>,
 }
 

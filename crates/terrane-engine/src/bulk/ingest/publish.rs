@@ -200,7 +200,7 @@ fn flush_beneath(engine: &WritePath, arrival: &Arrival) -> Result<()> {
     engine.flush_and_wait(std::slice::from_ref(&arrival.table))
 }
 
-/// Extents enter the read view of a table, behind their edit.
+/// Extents enter the read view of a table after their edit.
 fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
     let mut edit = table.edit();
     let view = edit.view();
