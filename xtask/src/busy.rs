@@ -42,7 +42,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Of the arguments of the command; none if they are no request.
+    /// Of the arguments of the command; none if they are not a request.
     #[must_use]
     pub fn of(arguments: &[&str]) -> Option<Request> {
         let mut request = Request { repeat: REPEAT, only: None, together: false };

@@ -14,7 +14,7 @@ const GOLDEN: &str = "tests/golden";
 pub fn run(root: &Path, version: &str) -> Result<(), String> {
     let number = version.strip_prefix('v').and_then(|number| number.parse::<u32>().ok());
     if number.is_none_or(|number| number == 0) {
-        return Err(format!("{version} is no version: write v1, v2, .."));
+        return Err(format!("{version} is not a version: write v1, v2, .."));
     }
     let target = root.join(GOLDEN).join(version);
     if target.exists() {
@@ -44,7 +44,7 @@ mod tests {
         let refusal = run(root, "v1").expect_err("v1 exists");
         assert!(refusal.contains("exists"), "{refusal}");
         for name in ["1", "v0", "vx", "../v9"] {
-            assert!(run(root, name).is_err_and(|why| why.contains("no version")), "{name}");
+            assert!(run(root, name).is_err_and(|why| why.contains("not a version")), "{name}");
         }
     }
 }

@@ -62,7 +62,7 @@ pub fn is_allowed(expression: &str, allowed: &[String]) -> bool {
     met == Some(true) && at == words.len()
 }
 
-/// `all OR all OR ..`; `None` if it is no expression.
+/// `all OR all OR ..`; `None` if it is not an expression.
 fn any(words: &[String], at: &mut usize, allowed: &[String]) -> Option<bool> {
     let mut met = all(words, at, allowed)?;
     while words.get(*at).is_some_and(|word| word == "OR") {

@@ -36,7 +36,7 @@ impl Package {
 /// Every crate under `crates/`, and `xtask`, by name.
 ///
 /// # Errors
-/// Names the manifest that is no TOML or has no name.
+/// Names the manifest that is not TOML or has no name.
 pub fn packages(tree: &Tree) -> Result<BTreeMap<String, Package>, String> {
     let is_member = |path: &str| {
         let parts: Vec<&str> = path.split('/').collect();

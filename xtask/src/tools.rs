@@ -93,7 +93,7 @@ pub fn fuzz_corpus(root: &Path) -> Result<(), String> {
 const PROTOCOL: (&str, &str) =
     ("crates/terrane-remote/proto/storage.proto", "crates/terrane-remote/proto/storage.rs.in");
 
-/// Writes the code of the protocol again, or compares it. The program that does it is no member of the
+/// Writes the code of the protocol again, or compares it. The program that does it is not a member of the
 /// workspace, so that no other build waits for it.
 ///
 /// # Errors

@@ -388,7 +388,7 @@ fn runs_of_parts_are_counted_by_part() {
 }
 
 #[test]
-fn ignored_tests_are_no_tests_of_a_program() {
+fn ignored_tests_are_not_tests_of_a_program() {
     let (_alone, folder) = (alone(), folder());
     let folder = folder.path();
     let text =

@@ -206,8 +206,8 @@ impl Chain {
     }
 
     /// [`Chain::fold_operands`] for a merge that stores the value: through one operand that combines the
-    /// given ones, if the operator asks for that and has one. If it fails to combine them, that is no error,
-    /// because it may know the value.
+    /// given ones, if the operator asks for that and has one. If it fails to combine them, that is not an
+    /// error, because it may know the value.
     ///
     /// # Errors
     /// As [`Chain::fold`].

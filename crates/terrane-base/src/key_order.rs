@@ -218,7 +218,7 @@ impl KeyOrder for Marked {
                 out.extend_from_slice(key);
                 Ok(())
             }
-            _ => Err(Error::corrupt("bytes that are no key under a comparator")),
+            _ => Err(Error::corrupt("bytes that are not a key under a comparator")),
         }
     }
 }
@@ -267,7 +267,7 @@ impl KeyOrder for Reverse {
     }
 
     fn decode(&self, encoded: &[u8], out: &mut Vec<u8>) -> Result<()> {
-        let broken = || Error::corrupt("bytes that are no key in this order");
+        let broken = || Error::corrupt("bytes that are not a key in this order");
         let mut units = encoded.strip_suffix(&END).ok_or_else(broken)?.iter();
         while let Some(unit) = units.next() {
             match unit {

@@ -91,6 +91,7 @@ bugs! {
     MissFirstRecord: "trims: tables with records are known", "a writer does not note a table whose memtable takes its first record of a segment", "terrane-engine terrane_engine the_first_record_behind";
     EndRequestAtJob: "requests for compactions: when done", "a request counts as fulfilled once its first job is chosen", "terrane-engine terrane_engine a_request_is_served";
     FlushWaitsForNothing: "flush: which callers wait", "a caller that requests a flush waits for a memtable that begins at or below the number, though all up to it is flushed, and no flush is due for that", "terrane-engine terrane_engine a_flush_of_nothing";
+    ClaimFromOldCopy: "claims: no two jobs hold the same keys", "claims that were chosen from a copy of the schedule are taken though the schedule has changed since", "terrane-engine terrane_engine a_choice_is_void";
     WaitUnderSchedule: "pause: no lock while work stands", "a flush that waits for a busy level 1 stands under the scheduler's lock while it is paused", "terrane-engine terrane_engine ending_a_pause";
     DropTombstone: "merge: deletes", "a delete is dropped above older data", "terrane-compaction suite merge::deletes_stay_above";
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction suite merge::a_snapshot_keeps";
@@ -282,12 +283,12 @@ bugs! {
     FollowInPlace: "follower: views do not change", "a view reads journal segments in place, where the primary writes them", "terrane-engine suite follow::a_view_stays";
     BelieveGoneExtent: "follower: removed extents are reported as removed", "an extent that the primary gave up is reported as damage", "terrane-engine suite follow::extents_that_the_primary_removed_are_refused_and_never_read_wrongly";
     RestoreKeepsId: "backup: a database of its own", "a restored database has the id of its source", "terrane-engine suite backup::a_backup_is_restored";
-    CopyUncheckedExtent: "checkpoint: check what a reader copies", "an extent is copied as it is found", "terrane-engine suite checkpoint::of_readers::damage_is_no_copy";
+    CopyUncheckedExtent: "checkpoint: check what a reader copies", "an extent is copied as it is found", "terrane-engine suite checkpoint::of_readers::damage_is_not_a_copy";
     ReuseHistory: "history: files are kept", "the file of a segment that is history is reused", "terrane suite changes::history::files_of_history_are_not_reused";
     KeepBrokenHistory: "history: no gap", "history stays though what was committed behind it is not in the journal", "terrane suite changes::history::a_journal_that_was_off";
     TellPrepared: "changes: when committed", "readers of changes get the row of a prepared transaction", "terrane suite changes::a_prepared_transaction_shows_at_its_commit";
     BelieveMark: "changes: extents that came in", "readers of changes get an ingest that was announced and is void", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
-    CountVoidObjects: "follower: fenced writers", "objects that a fenced writer had under way count as objects of the journal", "terrane-remote suite followers::takeovers::late_objects_of_a_fenced_writer_are_no_part_of_the_journal";
+    CountVoidObjects: "follower: fenced writers", "objects that a fenced writer had under way count as objects of the journal", "terrane-remote suite followers::takeovers::late_objects_of_a_fenced_writer_are_not_a_part_of_the_journal";
     TakeTrimmedForNothing: "follower: nothing is missed", "a follower that missed deleted objects of the manifest believes that nothing is new", "terrane-remote suite followers::trimmed::a_follower_that_was_away_begins_again";
     FollowManifestAlone: "follower: one moment", "a follower takes new edits of the manifest without new segments of the journal", "terrane-remote suite followers::moments::a_view_is_of_one_moment";
     CallRemovedDamage: "follower: removed extents are reported as removed", "an object that the writer of a bucket replaced and deleted is reported as damage", "terrane-remote suite followers::trimmed::extents_that_the_writer_deleted_are_gone";

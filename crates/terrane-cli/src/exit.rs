@@ -98,7 +98,7 @@ impl From<Error> for Failure {
     }
 }
 
-/// For standard output only. A reader of a pipe may stop reading: that is no failure.
+/// For standard output only. A reader of a pipe may stop reading: that is not a failure.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {

@@ -17,7 +17,7 @@ pub struct Opened {
     pub file: File,
     /// Absolute path, links followed.
     pub path: PathBuf,
-    /// Length in bytes; `None` if it is no regular file.
+    /// Length in bytes; `None` if it is not a regular file.
     pub len: Option<u64>,
     /// Time of the last change, in nanoseconds since 1970; 0 if unknown.
     pub changed_nanos: u64,

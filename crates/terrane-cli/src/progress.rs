@@ -209,7 +209,7 @@ impl Drop for Meter {
     }
 }
 
-/// Time between two plain lines, from the variable [`EVERY`]; nothing if it is no number of seconds.
+/// Time between two plain lines, from the variable [`EVERY`]; nothing if it is not a number of seconds.
 fn plain_every(typed: Option<&str>) -> Duration {
     let seconds = typed.and_then(|typed| typed.parse().ok());
     seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok()).unwrap_or(PLAIN_EVERY)

@@ -7,9 +7,9 @@ use crate::exit::{Code, Failure};
 /// How rows are printed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
-    /// Key, tab, value; tabs, line breaks and bytes that are no text as \t, \n, \xNN
+    /// Key, tab, value; tabs, line breaks and bytes that are not text as \t, \n, \xNN
     Tsv,
-    /// One JSON object a line; bytes that are no UTF-8 as `key_hex` and `value_hex`
+    /// One JSON object a line; bytes that are not UTF-8 as `key_hex` and `value_hex`
     Json,
     /// Hexadecimal key and value
     Hex,

@@ -53,7 +53,7 @@ impl Claims {
 
     /// Holds a claim; `None` if it conflicts with one that is held.
     pub fn take(&mut self, claim: Claim) -> Option<ClaimId> {
-        if self.held.iter().any(|(_, held)| held.conflicts(&claim)) {
+        if !self.allows(&claim) {
             return None;
         }
         debug_assert!(!claim.holds.is_empty(), "a job holds at least the keys of its target");
@@ -62,6 +62,12 @@ impl Claims {
         assert!(self.held.last().is_none_or(|(last, _)| *last < id), "a claim is named once");
         self.held.push((id, claim));
         Some(id)
+    }
+
+    /// Returns true if a claim conflicts with none that is held.
+    #[must_use]
+    pub fn allows(&self, claim: &Claim) -> bool {
+        !self.held.iter().any(|(_, held)| held.conflicts(claim))
     }
 
     /// Releases a claim, after its job's result was published or dropped. Requires: it is held.

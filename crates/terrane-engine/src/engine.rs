@@ -208,7 +208,7 @@ impl Engine {
     }
 
     /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would
-    /// be acknowledged behind the flush and lost.
+    /// be acknowledged after the flush and lost.
     fn drain(&self) -> Result<()> {
         debug_assert!(
             self.options.journal == JournalMode::Off,

@@ -5,10 +5,10 @@
 //! The mark is written before the edit that adds the extents, and that edit may fail. So a mark alone decides
 //! nothing:
 //! 1. It is *decided* once the state of the manifest mentions its number or a higher one: the edit does, and
-//!    nothing else can before the mark is visible, which is behind the edit.
+//!    nothing else can before the mark is visible, which is after the edit.
 //! 2. The state lists the void marks, those without extents: the next edit adds the mark of an edit that
 //!    failed ([`Marks`], `Shared::append_edit`); recovery adds the mark of an edit that a crash prevented.
-//! 3. A reader beside the process that writes stops at the first mark that is not decided.
+//! 3. A reader in another process than the writer stops at the first mark that is not decided.
 //! 4. After a failed sync of the manifest the mark is not decided: the next opening decides it.
 
 use std::collections::BTreeSet;

@@ -2,7 +2,7 @@
 //! callback of the user on any thread ([`terrane_base::callback`]).
 //!
 //! A write, flush or checkpoint that runs there could wait for itself. It gets an error instead.
-//! A listener is no part of other work: it may change other databases, and close its own.
+//! A listener is not a part of other work: it may change other databases, and close its own.
 
 use std::cell::Cell;
 

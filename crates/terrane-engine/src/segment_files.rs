@@ -25,7 +25,7 @@ pub(crate) fn refuse_unfinished(disk: &dyn Disk, dir: &Path, state: &State, kind
     for file in names.iter().filter_map(|name| pending_number(name)) {
         let is_listed = state.segments.values().any(|segment| segment.spec.file == file);
         if is_listed && !disk.exists(&dir.join(file_name(file)))? {
-            let message = "an opening with a replay filter has not come to its end: if it died, open the database for writing once";
+            let message = "an opening with a replay filter is not complete: if its process died, open the database for writing once";
             return Err(Error::new(kind, message).at(dir.join(pending_name(file)).display().to_string(), 0));
         }
     }

@@ -5,7 +5,7 @@
 //! * Lanes (`crates/terrane/src/cores/lane`): order, completeness, sleep, helpers, closing, panics.
 //!
 //! Run with `cargo test -p terrane-explore --features shuttle --test shuttle`. The explorer itself
-//! reports deadlocks; a lost wake-up, or a cycle that is not found, ends in one. The modules are no part
+//! reports deadlocks; a lost wake-up, or a cycle that is not found, ends in one. The modules are not a part
 //! of the public face of their crates: they are compiled into this test.
 #![cfg(feature = "shuttle")]
 #![allow(dead_code, unreachable_pub, clippy::unwrap_used, reason = "a test, with the modules that it tests")]
@@ -72,7 +72,7 @@ impl Clock for Hasty {
     fn sleep(&self, _duration: Duration) {}
 }
 
-/// The clock and the flag of one caller. The flag is no `static`: what `shuttle` explores belongs to one
+/// The clock and the flag of one caller. The flag is not a `static`: what `shuttle` explores belongs to one
 /// execution, and the tests of this program run beside each other.
 struct Surroundings {
     env: Env,

@@ -1,11 +1,11 @@
 //! The end of an external file: its contents and the options it was written for (`docs/format/external.md`).
 //!
 //! ```text
-//! external file = extents contents trailer                    extents as in a data file, each from the start of a slot
+//! external file = extents contents trailer                    as in a data file, each begins a slot
 //! contents      = version:u16 zero:u16 options extents deletes? checksum:u32
 //! options       = count:varint { name_len:varint name value_len:varint value }
 //! extents       = count:varint meta*                          in key order; the file of each id is 0
-//! deletes       = count:varint meta*                          in version 3: extents that have range deletes and nothing else
+//! deletes       = count:varint meta*                          in version 3: extents of range deletes alone
 //! trailer       = contents_at:u64 contents_len:u64 checksum:u32 magic:u64
 //! ```
 //!

@@ -130,8 +130,8 @@ impl JournalObject {
     /// Decodes an object: the header and the payload.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are no whole object with the number `number`; `Invalid` if a
-    /// later version wrote it.
+    /// `Corrupt`, without a place, if the bytes are not a whole object with the number `number`; `Invalid` if
+    /// a later version wrote it.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<(JournalObject, &[u8])> {
         let header = Self::decode_front(bytes)?;
         let payload = FORMAT.payload(number, header.number, header.len, bytes)?;
@@ -195,7 +195,7 @@ impl JournalObject {
         } else if is_new && self.epoch <= parent.epoch || !is_new && self.epoch != parent.epoch {
             "its epoch does not follow"
         } else if self.first < parent.first || self.confirmed < parent.confirmed {
-            "it knows less than the one before"
+            "it covers fewer commits than the object before it"
         } else {
             return Ok(());
         };

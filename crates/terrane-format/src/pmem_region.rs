@@ -58,8 +58,8 @@ impl Geometry {
     /// The geometry of a region.
     ///
     /// # Errors
-    /// `Invalid` if `chunk_bytes` is no power of two within [`CHUNK_BYTES`], or the region has no room for a
-    /// chunk, or for more than 2^32 - 1 of them.
+    /// `Invalid` if `chunk_bytes` is not a power of two within [`CHUNK_BYTES`], or the region has no room for
+    /// a chunk, or for more than 2^32 - 1 of them.
     pub fn new(region_bytes: u64, chunk_bytes: u64) -> Result<Self> {
         if !chunk_bytes.is_power_of_two() || !CHUNK_BYTES.contains(&chunk_bytes) {
             let (least, most) = (CHUNK_BYTES.start(), CHUNK_BYTES.end());
@@ -277,7 +277,7 @@ impl OwnerWord {
             _ => None,
         };
         meaning.filter(|_| is_sound).ok_or_else(|| {
-            Error::corrupt(format!("{word:#018x} is no owner word for offset {place} of this region"))
+            Error::corrupt(format!("{word:#018x} is not an owner word for offset {place} of this region"))
         })
     }
 }
@@ -319,8 +319,8 @@ impl Superblock {
     /// The header of a region of `region_bytes`.
     ///
     /// # Errors
-    /// `NotFound` if the magic is zeros, as in a region that was never made ready; `Corrupt` if they are no
-    /// header, or one of a region of another length; `Invalid` if the version is not known.
+    /// `NotFound` if the magic is zeros, as in a region that was never made ready; `Corrupt` if they are not
+    /// a header, or one of a region of another length; `Invalid` if the version is not known.
     pub fn decode(bytes: &[u8; HEADER_BYTES], region_bytes: u64) -> Result<Self> {
         let superblock = Superblock::decode_of_any(bytes)?;
         let stored = superblock.geometry.region_bytes;

@@ -4,7 +4,8 @@
 //! ```text
 //! version u8 | claims varint | scans varint | claims.. | scans.. | records of the batch, to the end
 //! claim: mode u8 | table varint | key length varint | key
-//! scan:  lower kind u8 | upper kind u8 | table varint | lower length varint | lower | upper length varint | upper
+//! scan:  lower kind u8 | upper kind u8 | table varint | lower length varint | lower
+//!        | upper length varint | upper
 //! ```
 //!
 //! The record has no checksum of its own: the journal's groups and the extents' blocks have one.

@@ -23,7 +23,7 @@ pub trait CommitLog: Send + Sync + Debug {
     /// `Poisoned` if another writer has taken over; any error of bytes before.
     fn append(&self, segment: SegmentId, offset: u64, bytes: &[u8]) -> Result<()>;
 
-    /// Makes everything durable that was appended before the call. May be called beside all other calls. The
+    /// Makes everything durable that was appended before the call. May be called during all other calls. The
     /// first call says that the log has all of the replayed segments then ([`complete_log`]).
     ///
     /// # Errors

@@ -111,7 +111,7 @@ impl<'a> SegmentWriter<'a> {
         let damaged = |error: Error| error.context(format!("segment {id}"));
         let (header, _) = Groups::new(source).map_err(damaged)?;
         if header.id != id {
-            return Err(damaged(Error::corrupt(format!("its header says that it is {}", header.id))));
+            return Err(damaged(Error::corrupt(format!("its header has {}", header.id))));
         }
         let (file, bytes) = (spec.file, spec.bytes);
         let previous = self.link.unwrap_or(header.previous);

@@ -36,8 +36,8 @@ pub struct SealedEnd {
 /// 4. A failure to make a sealed segment durable in the background sets the [`Poison`](crate::Poison) that
 ///    the medium shares with its journal.
 ///
-/// `rotate`, `write` and `persist` are called by one thread at a time: the leader. `persist_through` is
-/// called beside it.
+/// `rotate`, `write` and `persist` are called by one thread at a time: the leader. `persist_through` may
+/// be called by another thread at the same time.
 pub trait Medium: Send + Sync {
     /// The next segment, with room for at least `bytes`; `sealed` describes the active one, which takes no
     /// more groups. After an error the active segment stays active.
@@ -82,7 +82,7 @@ pub trait Medium: Send + Sync {
         false
     }
 
-    /// Makes everything up to `seq`, which was written, durable. May be called beside all other calls.
+    /// Makes everything up to `seq`, which was written, durable. May be called during all other calls.
     ///
     /// # Errors
     /// As [`Medium::persist`].

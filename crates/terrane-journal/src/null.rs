@@ -130,7 +130,7 @@ impl NullJournal {
     }
 
     /// Starts at `start` as the journal of a database that is only read: an excerpt has what was replayed,
-    /// and no record comes behind it.
+    /// and no record comes after it.
     ///
     /// # Errors
     /// As [`NullJournal::new`].

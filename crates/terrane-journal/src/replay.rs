@@ -15,7 +15,7 @@
 //! 4. *Index* the run's records, in parallel, in pieces of about one mebibyte.
 //!
 //! Sound groups may lie behind the end: after a loss of power, which keeps some pages and not others, or
-//! behind a damaged byte of what was never synced. They are no part of the journal. Replay names them
+//! behind a damaged byte of what was never synced. They are not a part of the journal. Replay names them
 //! ([`Replayed::behind`]), and an opening for writing sets them aside first ([`set_aside`]).
 //!
 //! Replay never writes. The caller records the ends of all used segments in the manifest, removes the unused

@@ -222,8 +222,8 @@ pub fn read_origins(disk: &dyn Disk, dir: &Path) -> Result<Option<Vec<DatabaseId
     origins::decode(&bytes).map(Some).map_err(|error| error.at(path.display().to_string(), 0))
 }
 
-/// Notes in a directory that is no database yet which databases wrote its extents, the oldest first. Durable
-/// with the directory's entries.
+/// Notes in a directory that is not a database yet which databases wrote its extents, the oldest first.
+/// Durable with the directory's entries.
 ///
 /// # Errors
 /// `Full`, `Io`.

@@ -258,7 +258,9 @@ impl<E: HasMeta> Metasnapshot<E> {
                 );
                 Ok(&mut self.runs[index].level)
             }
-            Place::Values => Err(Error::invalid("value tables are no level")),
+            Place::Values => {
+                Err(Error::invalid("value tables belong to no level: name a level or an overflow run"))
+            }
         }
     }
 

@@ -105,7 +105,7 @@ impl<E: HasMeta> Level<E> {
             let index = self.find(removal.smallest);
             let found = (index < self.len()).then(|| self.get(index).meta());
             if found.is_none_or(|meta| meta.id != removal.id || meta.smallest != removal.smallest) {
-                let message = format!("extent {} to be removed is not there", removal.id);
+                let message = format!("extent {} is missing and cannot be removed", removal.id);
                 return Err(Error::invalid(message).of_order());
             }
             gone.push(index);

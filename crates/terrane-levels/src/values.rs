@@ -198,11 +198,11 @@ impl<E: HasMeta> ValueTables<E> {
     /// Adds a value table without live entries.
     ///
     /// # Errors
-    /// `Invalid` if the extent is no value table, or there is one with its number.
+    /// `Invalid` if the extent is not a value table, or there is one with its number.
     pub(crate) fn add(&mut self, extent: E) -> Result<()> {
         let meta = extent.meta();
         let Some(number) = meta.value_table.map(|section| section.number) else {
-            return Err(Error::invalid(format!("extent {} is no value table", meta.id)));
+            return Err(Error::invalid(format!("extent {} is not a value table", meta.id)));
         };
         if self.get(number).is_some() {
             return Err(Error::invalid(format!("value table {number} exists already")));

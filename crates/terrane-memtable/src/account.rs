@@ -35,7 +35,7 @@ impl IndexMemory {
         self.in_views.load(Ordering::Relaxed)
     }
 
-    /// Bytes of indexes that are no part of a table any more, but that readers still hold.
+    /// Bytes of indexes that are not a part of a table any more, but that readers still hold.
     #[inline]
     #[must_use]
     pub fn held_bytes(&self) -> u64 {
@@ -95,7 +95,7 @@ impl Account {
         let noted = self.noted.fetch_or(LEFT, Ordering::AcqRel);
         if let Some(sum) = self.sum.as_ref().filter(|_| noted & LEFT == 0) {
             sum.held.fetch_add(noted, Ordering::Relaxed);
-            // Relaxed: read by the drop only, which is behind all else.
+            // Relaxed: read by the drop only, which comes after all else.
             let before = self.held.swap(noted, Ordering::Relaxed);
             debug_assert!(before == 0, "an account leaves the sum once, and {before} bytes had left");
             sum.give_back(noted);

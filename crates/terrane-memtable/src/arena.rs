@@ -273,7 +273,7 @@ impl<'t> LaneGuard<'t> {
         let lane = self.lane();
         debug_assert!(
             seq < SeqNo::MAX,
-            "the greatest number is no record's: readers ask with it for the newest"
+            "no record has the greatest number: readers ask with it for the newest"
         );
         add(&lane.entries, 1);
         add(&lane.record_bytes, record_bytes as u64);

@@ -185,9 +185,9 @@ impl Memtable {
             Pushed::First | Pushed::Duplicate => {}
             Pushed::Shadows(old) => {
                 debug_assert!(old.seq() < entry.seq(), "a version hides older ones only");
-                self.segments.at(old.record().segment()).count_shadowed(old.view().len);
+                self.segments.at(old.record().segment()).count_shadowed(lane, old.view().len);
             }
-            Pushed::Shadowed => pinned.count_shadowed(bytes),
+            Pushed::Shadowed => pinned.count_shadowed(lane, bytes),
         }
         true
     }

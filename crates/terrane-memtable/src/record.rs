@@ -83,7 +83,7 @@ impl RecordPtr {
             let _table = varint(start, &mut at);
             let key_len = varint(start, &mut at) as usize;
             let value_len = varint(start, &mut at) as usize;
-            debug_assert!(key_len <= terrane_base::key::KEY_BYTES_MAX, "these bytes are no record");
+            debug_assert!(key_len <= terrane_base::key::KEY_BYTES_MAX, "these bytes are not a record");
             let key = std::slice::from_raw_parts(start.add(at), key_len);
             let value = std::slice::from_raw_parts(start.add(at + key_len), value_len);
             RecordView { key, value, len: at + key_len + value_len }

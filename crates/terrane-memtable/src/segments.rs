@@ -53,12 +53,19 @@ pub(crate) struct Pinned {
     /// The lane that came first: of a table that is hardly written, the only one.
     first_lane: usize,
     /// Written only by the holder of that lane.
-    indexed: CachePadded<AtomicU64>,
+    first: CachePadded<LaneUse>,
     /// For all other lanes; each is written only by its lane's holder.
-    others: OnceLock<Box<[CachePadded<AtomicU64>; LANES]>>,
+    others: OnceLock<Box<[CachePadded<LaneUse>; LANES]>>,
     /// Bytes of records that a merge dropped.
     dropped: AtomicU64,
-    /// Bytes of shadowed records.
+}
+
+/// The records of a segment as one lane counts them.
+#[derive(Default)]
+struct LaneUse {
+    /// Bytes of records that the lane has indexed.
+    indexed: AtomicU64,
+    /// Bytes of records, of any lane, that the lane has found shadowed.
     shadowed: AtomicU64,
 }
 
@@ -176,10 +183,9 @@ impl Pinned {
         Pinned {
             memory,
             first_lane,
-            indexed: CachePadded::new(AtomicU64::new(0)),
+            first: CachePadded::default(),
             others: OnceLock::new(),
             dropped: AtomicU64::new(0),
-            shadowed: AtomicU64::new(0),
         }
     }
 
@@ -192,17 +198,23 @@ impl Pinned {
     #[inline]
     pub(crate) fn count(&self, lane: &LaneGuard<'_>, bytes: usize) {
         debug_assert!(bytes > 0, "a record has at least one byte");
-        let indexed = if lane.index() == self.first_lane { &self.indexed } else { self.counter_of(lane) };
-        add(indexed, bytes as u64);
+        add(&self.use_by(lane).indexed, bytes as u64);
     }
 
-    /// The counter of a lane that did not come first.
-    fn counter_of(&self, lane: &LaneGuard<'_>) -> &AtomicU64 {
-        debug_assert!(lane.index() != self.first_lane, "the first lane has a counter of its own");
+    /// The counters of a lane.
+    #[inline]
+    fn use_by(&self, lane: &LaneGuard<'_>) -> &LaneUse {
+        debug_assert!(lane.index() < LANES, "lane {} of {LANES}", lane.index());
+        if lane.index() == self.first_lane { &self.first } else { self.use_by_other(lane) }
+    }
+
+    /// The counters of a lane that did not come first.
+    fn use_by_other(&self, lane: &LaneGuard<'_>) -> &LaneUse {
+        debug_assert!(lane.index() != self.first_lane, "the first lane has counters of its own");
         let mut made = 0;
         let others = self.others.get_or_init(|| {
-            made = size_of::<[CachePadded<AtomicU64>; LANES]>();
-            Box::new(std::array::from_fn(|_| CachePadded::new(AtomicU64::new(0))))
+            made = size_of::<[CachePadded<LaneUse>; LANES]>();
+            Box::new(std::array::from_fn(|_| CachePadded::default()))
         });
         if made > 0 {
             lane.account().take(made as u64);
@@ -215,10 +227,11 @@ impl Pinned {
         (size_of::<Self>() + others) as u64
     }
 
-    /// Counts a record that a newer version shadows.
+    /// Counts a record that a newer version shadows. The writer that finds it holds `lane`.
     #[inline]
-    pub(crate) fn count_shadowed(&self, bytes: usize) {
-        self.shadowed.fetch_add(bytes as u64, Ordering::Relaxed);
+    pub(crate) fn count_shadowed(&self, lane: &LaneGuard<'_>, bytes: usize) {
+        debug_assert!(bytes > 0, "a record has at least one byte");
+        add(&self.use_by(lane).shadowed, bytes as u64);
     }
 
     /// Counts records that a merge dropped.
@@ -228,16 +241,16 @@ impl Pinned {
 
     fn segment_use(&self) -> SegmentUse {
         let dropped = self.dropped.load(Ordering::Relaxed);
-        let shadowed = self.shadowed.load(Ordering::Relaxed);
         let others = self.others.get().into_iter().flat_map(|others| others.iter());
-        let indexed = std::iter::once(&self.indexed).chain(others);
-        let indexed: u64 = indexed.map(|lane| lane.load(Ordering::Relaxed)).sum();
-        // A record may be shadowed before the thread that inserted it has counted it.
-        SegmentUse {
-            id: self.memory.id,
-            bytes: indexed + dropped,
-            dead_bytes: shadowed.min(indexed) + dropped,
+        let (mut indexed, mut shadowed) = (0, 0);
+        for lane in std::iter::once(&self.first).chain(others) {
+            indexed += lane.indexed.load(Ordering::Relaxed);
+            shadowed += lane.shadowed.load(Ordering::Relaxed);
         }
+        // A record may be shadowed before the thread that inserted it has counted it.
+        let (bytes, dead_bytes) = (indexed + dropped, shadowed.min(indexed) + dropped);
+        debug_assert!(dead_bytes <= bytes, "of {bytes} bytes {dead_bytes} are dead");
+        SegmentUse { id: self.memory.id, bytes, dead_bytes }
     }
 }
 

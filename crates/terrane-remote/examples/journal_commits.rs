@@ -99,7 +99,7 @@ fn commit(db: &Db, threads: u64, clock: &dyn Clock, time: Duration) -> Result<u6
 
 /// Where the journal of a row lies.
 #[derive(Clone)]
-enum Place {
+enum JournalAt {
     Directory,
     Bucket,
     /// A service at this address.
@@ -108,7 +108,7 @@ enum Place {
 }
 
 /// One row: commits of both numbers of threads, objects, the opening elsewhere.
-fn measure(name: &str, root: &Path, journal: &Place, wait: Duration, time: Duration) -> Result<()> {
+fn measure(name: &str, root: &Path, journal: &JournalAt, wait: Duration, time: Duration) -> Result<()> {
     let env = Env::real();
     let clock = env.clock.clone();
     let place = root.join(name);
@@ -117,10 +117,12 @@ fn measure(name: &str, root: &Path, journal: &Place, wait: Duration, time: Durat
     let bucket: Arc<dyn Bucket> = Arc::new(SlowBucket { inner: files.clone(), wait, clock: clock.clone() });
     let deployment = |directory: &str| Deployment {
         bucket_journal: match journal {
-            Place::Directory => None,
-            Place::Bucket => Some(BucketJournal { url: None, settings: ObjectJournalSettings::default() }),
+            JournalAt::Directory => None,
+            JournalAt::Bucket => {
+                Some(BucketJournal { url: None, settings: ObjectJournalSettings::default() })
+            }
             #[cfg(feature = "grpc")]
-            Place::Service(url) => {
+            JournalAt::Service(url) => {
                 Some(BucketJournal { url: Some(url.clone()), settings: ObjectJournalSettings::default() })
             }
         },
@@ -132,7 +134,7 @@ fn measure(name: &str, root: &Path, journal: &Place, wait: Duration, time: Durat
     };
     let journals = match journal {
         #[cfg(feature = "grpc")]
-        Place::Service(url) => terrane_remote::bucket::open(url, &env)?,
+        JournalAt::Service(url) => terrane_remote::bucket::open(url, &env)?,
         _ => files.clone(),
     };
     let objects = || journals.list("terrane/journal", None).map_or(0, |listed| listed.len());
@@ -146,7 +148,7 @@ fn measure(name: &str, root: &Path, journal: &Place, wait: Duration, time: Durat
         let per_commit = (objects() - before) as f64 / commits as f64;
         print!(" {threads} threads {rate:.0} commits/s, {per_commit:.3} objects a commit;");
     }
-    if !matches!(journal, Place::Directory) {
+    if !matches!(journal, JournalAt::Directory) {
         let kept = objects();
         let start = clock.now();
         let elsewhere = open("b")?;
@@ -168,11 +170,11 @@ fn main() -> Result<()> {
     let root = arguments.next().map_or(own.path().to_owned(), Into::into);
     let mut number = |default: u64| arguments.next().map_or(default, |text| text.parse().expect("a number"));
     let (time, wait) = (Duration::from_secs(number(3)), Duration::from_millis(number(20)));
-    measure("journal in a directory", &root, &Place::Directory, Duration::ZERO, time)?;
+    measure("journal in a directory", &root, &JournalAt::Directory, Duration::ZERO, time)?;
     #[cfg(feature = "grpc")]
     served(&root, time)?;
-    measure("journal in a bucket", &root, &Place::Bucket, Duration::ZERO, time)?;
-    measure("journal in a bucket that waits", &root, &Place::Bucket, wait, time)
+    measure("journal in a bucket", &root, &JournalAt::Bucket, Duration::ZERO, time)?;
+    measure("journal in a bucket that waits", &root, &JournalAt::Bucket, wait, time)
 }
 
 /// The rows with a service on the loopback.
@@ -188,7 +190,7 @@ fn served(root: &Path, time: Duration) -> Result<()> {
         [("journal service", Arc::new(log)), ("journal in a bucket that is served", Arc::new(files))];
     for (name, bucket) in places {
         let server = Server::start(bucket, &ServerSettings::new(([127, 0, 0, 1], 0).into()), &env)?;
-        let journal = Place::Service(format!("grpc://{}", server.address()));
+        let journal = JournalAt::Service(format!("grpc://{}", server.address()));
         measure(name, root, &journal, Duration::ZERO, time)?;
     }
     Ok(())

@@ -1,5 +1,5 @@
-//! Bodies of fuzz targets whose decoders are no part of the interface. Each takes any bytes, and panics only
-//! if the code under test breaks a promise; `terrane-fuzz` runs them.
+//! Bodies of fuzz targets whose decoders are not a part of the interface. Each takes any bytes, and panics
+//! only if the code under test breaks a promise; `terrane-fuzz` runs them.
 
 pub use crate::bucket::log::fuzzing::{object_log, object_log_seeds};
 pub use crate::clones::fuzzing::{clone_object, clone_object_seeds};

@@ -61,7 +61,7 @@ impl From<terrane::Error> for Miss {
 }
 
 impl Runner {
-    /// Does a read; everything else is no business of this module.
+    /// Does a read; everything else is not the business of this module.
     pub(crate) fn read(&self, op: &Op) {
         if let Op::Plain(op) = op {
             self.is_plain.set(true);
@@ -87,7 +87,7 @@ impl Runner {
         }
     }
 
-    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is no
+    /// Notes an error of a read that may not come now. Whatever was refused before, to whomever, is not a
     /// ground: reads go on after every fault, so only a call of this read can have failed.
     fn met_in_read(&self, op: &Op, struck_before: u64, error: &terrane::Error) {
         let is_ground = error.kind() == Kind::Corrupt || self.struck().sum() > struck_before;

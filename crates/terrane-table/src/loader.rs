@@ -279,7 +279,7 @@ pub(crate) fn read_index(meta: &ExtentMeta, store: &dyn Store) -> Result<IndexBl
 
 /// Reads an extent's index block as [`read_index`], and by the same read what it says of where it comes from,
 /// which lies behind: in a bucket each read is a request. What cannot be read of that matters to repair
-/// alone, and is no error.
+/// alone, and is not an error.
 pub(crate) fn read_index_and_origin(
     meta: &ExtentMeta,
     store: &dyn Store,

@@ -2,14 +2,14 @@
 //!
 //! Blocks come stored (checked, not decoded, ready to be written elsewhere) or decoded. One chunk of the
 //! extent is in memory at a time. A scanner [that reads ahead](ExtentScanner::ahead) has two, each of half
-//! the bytes: while the blocks of one are used, the device fills the other. Its first chunk is read beside
-//! the index block.
+//! the bytes: while the blocks of one are used, the device fills the other. Its first chunk is read
+//! together with the index block.
 //!
 //! Invariants:
 //! 1. Beside one whole block that is longer, chunks hold at most the bytes that the caller gave; a direct
 //!    read has up to `ALIGNMENT_BYTES` more.
-//! 2. A read-ahead that cannot begin is no error: the chunk is read when its first block is asked for, and
-//!    that read reports the error.
+//! 2. A read-ahead that cannot begin is not an error: the chunk is read when its first block is asked for,
+//!    and that read reports the error.
 
 use std::ops::Range;
 use std::sync::Arc;

@@ -194,7 +194,7 @@ impl ValueCursors {
         self.leave_long();
         let ValueCursors { open, uses, since, current, long, gathered, placements, .. } = self;
         let open = &mut open[*current];
-        // The value that comes first after a placement of the scan is anywhere: entries behind the last one
+        // The value that comes first after a placement of the scan is anywhere: entries after the last one
         // would be read for nothing.
         let may_step = std::mem::replace(&mut uses[*current].last, *placements) > *since;
         let near = Near { key, seq, backward, is_crossing: open.is_crossing, may_step, may_wait };

@@ -177,7 +177,7 @@ impl Check<'_> {
             cursor.next(block);
         }
         if strangers > 0 {
-            self.find(row.offset, format!("a value table has {strangers} entries that are no puts"));
+            self.find(row.offset, format!("a value table has {strangers} entries that are not puts"));
         }
         if denied > 0 {
             self.find(row.offset, format!("filter does not contain {denied} keys of a block"));

@@ -99,7 +99,7 @@ fn write_round(db: &Db, tables: &[Table], round: u64) -> Result<()> {
             let key = format!("until/{:05}", number + round);
             batch.put_until(&tables[0], key.as_bytes(), value(number), FAR)?;
         }
-        // Keys that share nothing, empty, and as bytes that are no text.
+        // Keys that share nothing, empty, and as bytes that are not text.
         if number % 50 == 0 {
             batch.put(&tables[0], scattered(number + round).to_be_bytes(), b"binary key")?;
             batch.put(&tables[0], vec![b'k'; 1000], value(number))?;

@@ -1,6 +1,6 @@
 //! A damaged database: a check finds the damage, and a repair copies the rows into a new directory and lists
 //! the losses.
-#![allow(clippy::disallowed_methods, reason = "what damages files is no part of the engine")]
+#![allow(clippy::disallowed_methods, reason = "what damages files is not a part of the engine")]
 
 use std::fs;
 use std::path::Path;

@@ -25,7 +25,7 @@ use crate::Db;
 /// ```
 /// # fn main() -> terrane::Result<()> {
 /// # let dir = tempfile::tempdir().expect("temporary directory");
-/// # let (path, place, copy) = (dir.path().join("data"), dir.path().join("backups"), dir.path().join("copy"));
+/// # let [path, place, copy] = ["data", "backups", "copy"].map(|name| dir.path().join(name));
 /// let db = terrane::Db::open(&path)?;
 /// db.put("k", "v")?;
 /// let backups = terrane::Backups::open(&place);

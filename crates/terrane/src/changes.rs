@@ -22,9 +22,9 @@ use crate::Db;
 /// Nor does it keep the database open: once the last [handle](crate::Db#handles) is gone it ends with
 /// [`Cancelled`](crate::Kind::Cancelled).
 ///
-/// The creation and the drop of a table are no changes, nor are its options: a replica makes a table when it
-/// meets its name first. A put that expires comes with the time at which it expires; the expiry itself is no
-/// change.
+/// The creation and the drop of a table are not changes, nor are its options: a replica makes a table when it
+/// meets its name first. A put that expires comes with the time at which it expires; the expiry itself is not
+/// a change.
 ///
 /// ```
 /// # fn main() -> terrane::Result<()> {

@@ -130,7 +130,7 @@ impl Db {
 impl Db {
     /// Opens the database in directory `path` for reading, as it is now. Keeps no lock: a process that writes
     /// the database may have it open, or open it later. It is the first view of a [`Follower`], and has the
-    /// properties that are described there. Of a database without a writer it has every commit, those included
+    /// properties that are described there. Of a database without a writer it has every commit, with those
     /// that only the journal has. With [`Options::read_only`] instead, no writer can open the database
     /// meanwhile, and so every read of it succeeds.
     ///

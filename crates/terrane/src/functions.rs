@@ -82,7 +82,8 @@ impl Db {
     ///         "without deletes"
     ///     }
     ///     fn batch(&self, batch: &ReplayedBatch<'_>) -> ReplayDecision {
-    ///         let deletes = batch.changes().iter().any(|change| matches!(change.kind, ChangeKind::Delete { .. }));
+    ///         let is_delete = |kind: &ChangeKind| matches!(kind, ChangeKind::Delete { .. });
+    ///         let deletes = batch.changes().iter().any(|change| is_delete(&change.kind));
     ///         if deletes { ReplayDecision::Ignore } else { ReplayDecision::Keep }
     ///     }
     /// }

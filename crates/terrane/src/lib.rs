@@ -39,7 +39,7 @@
 //! | write | death of the process | loss of power |
 //! |---|---|---|
 //! | [`Durability::Synced`] | kept | kept |
-//! | [`Durability::Buffered`] (the default of [`Db::put`]) | kept | the kept commits are a prefix of the order of commits |
+//! | [`Durability::Buffered`] ([`Db::put`]) | kept | a prefix of the order of commits is kept |
 //! | any, with option `journal=off` | what was flushed is kept | what was flushed is kept |
 //!
 //! A batch is never half present, over any number of tables; only with `journal=off` a process that dies can

@@ -22,7 +22,7 @@ impl Table {
 
     /// Replaces the table's note: for facts that a program must know before it reads a row, such as the
     /// layout of its values. Durable on return; checkpoints, backups and repairs keep it. The library does
-    /// not read it. It is no option, and no part of a commit.
+    /// not read it. It is not an option, and no part of a commit.
     ///
     /// ```
     /// # fn main() -> terrane::Result<()> {

@@ -28,8 +28,8 @@ use terrane_engine::{SharedMetrics, read_metrics_page};
 ///
 /// # Errors
 /// `NotFound` if there is no database, or no process has it open for writing; `Busy` if that process shares
-/// no page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are no page of a
-/// known version; `Io`.
+/// no page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are not a page of
+/// a known version; `Io`.
 pub fn metrics_page(path: impl AsRef<Path>) -> Result<SharedMetrics> {
     read_metrics_page(&PosixDisk::new(), path.as_ref(), &Env::real())
 }

@@ -245,7 +245,7 @@ fn function(name: &str, row: &Value) -> Result<Function, String> {
         return Err(bad("more than one of `field`, `value` and `count`"));
     }
     let c = text("c").ok_or(bad("no `c`"))?;
-    let (result, arguments) = signature(&c).ok_or(bad("`c` is no type of a function"))?;
+    let (result, arguments) = signature(&c).ok_or(bad("`c` is not a type of a function"))?;
     let (default, differs) = (text("default"), text("differs"));
     let (ignored, ignored_if) = (text("ignored"), text("ignored_if"));
     if ignored.is_some() && arguments.is_empty() {

@@ -24,7 +24,7 @@ const CONSTANTS: [&str; 9] = [
 const NAMED: [(&str, &str); 4] = [
     ("crates/terrane-base/src/rng.rs", "the one generator"),
     ("crates/terrane-base/src/sampling.rs", "the engine samples its own calls: three shifts for each"),
-    ("crates/terrane-base/src/sync/points.rs", "delays of threads that are no test's own"),
+    ("crates/terrane-base/src/sync/points.rs", "delays of threads that no test starts"),
     (
         "crates/terrane-bench/src/generate/random.rs",
         "drawn while it is measured: one multiplication a number",

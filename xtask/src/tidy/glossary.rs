@@ -101,6 +101,6 @@ fn check_place(tree: &Tree, line: usize, place: &str, findings: &mut Vec<Finding
     }
     // Paths below `crates/` and the like are checked in all pages.
     for path in paths.into_iter().filter(|path| !tree.has(path) && !path.contains('/')) {
-        findings.push(Finding::new(PAGE, line, format!("`{path}` is no path of the tree")));
+        findings.push(Finding::new(PAGE, line, format!("`{path}` is not a path of the tree")));
     }
 }

@@ -13,8 +13,9 @@
 //!   code.
 //!   [`examples`]: one for each public function and type of the library. [`shown`]: for those that it shows
 //!   of other crates.
-//! * [`parts`]: the parts of the engine import downwards only. [`contexts`]: methods of the structs that hold
-//!   them, with a ratchet.
+//! * [`parts`]: the parts of the engine import downwards only. [`parts_tables`]: pages have each of them.
+//!   [`cycles`]: the longest cycle of imports among its modules, a figure. [`contexts`]: methods of the
+//!   structs that hold them, with a ratchet.
 //! * [`words`]: words that a reader must read twice, with a ratchet. [`width`]: columns of comments, with a
 //!   ratchet. [`assertions`]: how dense assertions are, with a ratchet that rises.
 //! * [`metrics`]: the page of metrics. [`crate::abi`]: files that are made of the table of the C interface.
@@ -23,6 +24,7 @@ pub mod assertions;
 pub mod bans;
 pub mod chart;
 pub mod contexts;
+pub mod cycles;
 pub mod examples;
 pub mod figures;
 pub mod generators;
@@ -34,6 +36,7 @@ pub mod metrics;
 pub mod names;
 pub mod pages;
 pub mod parts;
+pub mod parts_tables;
 pub mod record_kinds;
 pub mod shown;
 pub mod statics;
@@ -79,9 +82,10 @@ impl fmt::Display for Finding {
 /// Every finding of every rule, sorted by place.
 #[must_use]
 pub fn check(tree: &Tree) -> Vec<Finding> {
-    let rules: [fn(&Tree) -> Vec<Finding>; 26] = [
+    let rules: [fn(&Tree) -> Vec<Finding>; 27] = [
         layers::check,
         parts::check,
+        parts_tables::check,
         contexts::check,
         length::check,
         bans::check,

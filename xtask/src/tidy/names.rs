@@ -66,7 +66,7 @@ fn wrong(span: &str, code: &BTreeSet<&str>, prefixed: &[BTreeSet<&str>; 2]) -> O
         }
     }
     (is_name(span) && !is_known(code, span))
-        .then(|| format!("`{span}` is no option, metric, function or test: it was renamed or removed"))
+        .then(|| format!("`{span}` is not an option, metric, function or test: it was renamed or removed"))
 }
 
 /// Names of the rows of the lists of [`PREFIXED`].

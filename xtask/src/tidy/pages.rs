@@ -180,7 +180,7 @@ fn is_source_name(name: &str) -> bool {
 fn link_targets(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')').map(|(target, _)| target));
     let files = targets.map(|target| target.split('#').next().unwrap_or_default());
-    // What names no file, as an item of the code in the inventory, is no path.
+    // What names no file, as an item of the code in the inventory, is not a path.
     files.filter(|target| target.contains('.') && !target.contains([':', ' ']))
 }
 

@@ -4,23 +4,61 @@
 //! `xtask/engine.txt` has the layers. Two rules: 1. A part imports from parts with a smaller layer. 2. A part
 //! may add methods to a struct of a lower part (`impl Shared` in `read/`). No part below or beside it calls
 //! them: such a call is an import that no `use` shows. The second rule looks at methods whose name only one
-//! part defines, where the receiver is a context (`self`, `engine`, `shared`, `control`).
+//! part defines, where the receiver is a context (`self`, `engine`, `shared`, `control`, `look`).
+//!
+//! The list has the parts of a folder of the engine, too (`layer 1 background/scheduler`). Both rules hold
+//! between them; what the `mod.rs` of the folder defines is its part `mod`.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::{Finding, is_product, list_entries};
+use crate::imports::imports;
 use crate::source::{Source, item_end};
 use crate::tree::{Tree, line_of};
 
 const LIST: &str = "xtask/engine.txt";
 const SRC: &str = "crates/terrane-engine/src/";
-/// Names at the crate's root that are no parts.
+/// Names at the crate's root that are not parts.
 const NO_PARTS: [&str; 1] = ["lib"];
 /// Names under which code has the struct that a method was added to.
-const RECEIVERS: [&str; 4] = ["self", "engine", "shared", "control"];
+const RECEIVERS: [&str; 5] = ["self", "engine", "shared", "control", "look"];
+/// The part of what the `mod.rs` of a folder defines.
+const ROOT: &str = "mod";
 
 /// Layers by part.
 type Layers = BTreeMap<String, u32>;
+
+/// The parts of the engine, or those of one of its folders.
+struct House {
+    /// The folder in `src`, with a slash behind it; nothing for the engine.
+    folder: String,
+    layers: Layers,
+}
+
+impl House {
+    /// The path of an import up to the name of a part.
+    fn path(&self) -> String {
+        format!("crate::{}", self.folder.replace('/', "::"))
+    }
+
+    /// The part that has a name at the root of the house, if it is one.
+    fn part_with<'n>(&self, name: &'n str) -> Option<&'n str> {
+        let is_inside = !self.folder.is_empty() && !name.is_empty() && name != "*";
+        if self.layers.contains_key(name) { Some(name) } else { is_inside.then_some(ROOT) }
+    }
+
+    /// The product files inside, with the part of each.
+    fn files<'t>(&self, tree: &'t Tree) -> Vec<File<'t>> {
+        let root = format!("{SRC}{}", self.folder);
+        let of = |path: &'t str| {
+            let inside = path.strip_prefix(&root).filter(|_| is_product(path))?;
+            let part = inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs");
+            let source = Source::new(tree.get(path).unwrap_or_default()).without_tests();
+            (!NO_PARTS.contains(&part)).then_some(File { path, part, source })
+        };
+        tree.files().filter_map(|(path, _)| of(path)).collect()
+    }
+}
 
 /// A file of a part.
 struct File<'t> {
@@ -35,22 +73,25 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
     if tree.get(LIST).is_none() {
         return Vec::new();
     }
-    let (layers, mut findings) = list(tree);
-    let files: Vec<File<'_>> = files(tree).collect();
-    for file in files.iter().filter(|file| !layers.contains_key(file.part)) {
-        let why = format!("part `{0}` has no layer: add `layer N {0}` to {LIST}", file.part);
-        findings.push(Finding::new(file.path, 0, why));
+    let (houses, mut findings) = list(tree);
+    for house in &houses {
+        let files = house.files(tree);
+        for file in files.iter().filter(|file| !house.layers.contains_key(file.part)) {
+            let part = format!("{}{}", house.folder, file.part);
+            let why = format!("part `{part}` has no layer: add `layer N {part}` to {LIST}");
+            findings.push(Finding::new(file.path, 0, why));
+        }
+        findings.extend(files.iter().flat_map(|file| upward_imports(file, house)));
+        let added = added_methods(&files);
+        findings.extend(files.iter().flat_map(|file| upward_calls(file, &house.layers, &added)));
     }
-    findings.extend(files.iter().flat_map(|file| upward_imports(file, &layers)));
-    let added = added_methods(&files);
-    findings.extend(files.iter().flat_map(|file| upward_calls(file, &layers, &added)));
     findings
 }
 
 /// The methods without a trait that all parts give to each of these structs.
 pub(super) fn method_counts<'s>(tree: &Tree, structs: &[&'s str]) -> BTreeMap<&'s str, u64> {
     let mut counts = BTreeMap::new();
-    for file in files(tree) {
+    for file in (House { folder: String::new(), layers: Layers::new() }).files(tree) {
         for (of, methods) in inherent_impls(&file.source) {
             if let Some(known) = structs.iter().find(|known| **known == of) {
                 *counts.entry(*known).or_default() += methods.len() as u64;
@@ -58,22 +99,6 @@ pub(super) fn method_counts<'s>(tree: &Tree, structs: &[&'s str]) -> BTreeMap<&'
         }
     }
     counts
-}
-
-fn files(tree: &Tree) -> impl Iterator<Item = File<'_>> {
-    let inside =
-        |path: &&str| path.starts_with(SRC) && is_product(path) && !NO_PARTS.contains(&part_of(path));
-    tree.files().map(|(path, _)| path).filter(inside).map(|path| File {
-        path,
-        part: part_of(path),
-        source: Source::new(tree.get(path).unwrap_or_default()).without_tests(),
-    })
-}
-
-/// The folder or file below `src` that a path lies in.
-fn part_of(path: &str) -> &str {
-    let inside = path.strip_prefix(SRC).unwrap_or(path);
-    inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs")
 }
 
 /// Returns true if `to` lies above `file`, or beside it.
@@ -86,20 +111,30 @@ fn name_at(code: &str) -> &str {
     &code[..end]
 }
 
-fn upward_imports(file: &File<'_>, layers: &Layers) -> Vec<Finding> {
-    let code = &file.source.code;
-    let found = file.source.find_word("crate").filter_map(|at| {
-        let to = name_at(code[at..].strip_prefix("crate::")?);
-        is_up(file, to, layers).then(|| {
-            let why = format!(
-                "imports `crate::{to}`, which lies above or beside `{}`: move what both need to a lower part, or hand \
-                 it in as an argument",
-                file.part
-            );
-            Finding::new(file.path, line_of(code, at), why)
-        })
+fn upward_imports(file: &File<'_>, house: &House) -> Vec<Finding> {
+    let (code, root) = (&file.source.code, house.path());
+    // Names of `use` items, which may stand in braces, and paths in the code.
+    let imported = imports(&file.source).into_iter().map(|import| (import.item.start, import.path));
+    let named = code.match_indices(root.as_str()).map(|(at, _)| {
+        let length = code[at..].find(|c: char| !c.is_alphanumeric() && c != '_' && c != ':');
+        (at, code[at..].get(..length.unwrap_or(code.len() - at)).unwrap_or_default().to_owned())
     });
-    found.collect()
+    let mut found: BTreeSet<(usize, String)> = BTreeSet::new();
+    for (at, path) in imported.chain(named) {
+        let part = path.strip_prefix(root.as_str()).map(name_at).and_then(|name| house.part_with(name));
+        if let Some(part) = part.filter(|part| is_up(file, part, &house.layers)) {
+            found.insert((line_of(code, at), format!("{root}{part}")));
+        }
+    }
+    let finding = |(line, path)| {
+        let why = format!(
+            "imports `{path}`, which lies above or beside `{}`: move what both need to a lower part, or hand it in as \
+             an argument",
+            file.part
+        );
+        Finding::new(file.path, line, why)
+    };
+    found.into_iter().map(finding).collect()
 }
 
 /// Methods that one part adds to a struct of another part, by name; of names that several parts define, none.
@@ -164,22 +199,26 @@ fn upward_calls(file: &File<'_>, layers: &Layers, added: &BTreeMap<String, &str>
     calls.collect()
 }
 
-fn list(tree: &Tree) -> (Layers, Vec<Finding>) {
-    let (mut layers, mut findings) = (Layers::new(), Vec::new());
+/// The house of the engine, and one for each of its folders that the list has parts of.
+fn list(tree: &Tree) -> (Vec<House>, Vec<Finding>) {
+    let (mut houses, mut findings) = (BTreeMap::from([(String::new(), Layers::new())]), Vec::new());
     for (line, entry) in list_entries(tree, LIST) {
         let words: Vec<&str> = entry.split_whitespace().collect();
         match words.as_slice() {
             ["layer", number, part] if number.parse::<u32>().is_ok() => {
-                layers.insert((*part).to_owned(), number.parse().unwrap_or_default());
+                let (folder, part) = part.rsplit_once('/').unwrap_or(("", part));
+                let folder = if folder.is_empty() { String::new() } else { format!("{folder}/") };
+                let layers: &mut Layers = houses.entry(folder).or_default();
+                layers.insert(part.to_owned(), number.parse().unwrap_or_default());
             }
             ["up", ..] => {
                 let why = "no import goes upward: give the part what it needs as a context of lower parts";
                 findings.push(Finding::new(LIST, line, why));
             }
-            _ => findings.push(Finding::new(LIST, line, "expected `layer N PART`")),
+            _ => findings.push(Finding::new(LIST, line, "expected `layer N PART` or `layer N FOLDER/PART`")),
         }
     }
-    (layers, findings)
+    (houses.into_iter().map(|(folder, layers)| House { folder, layers }).collect(), findings)
 }
 
 #[cfg(test)]
@@ -213,6 +252,29 @@ mod tests {
     }
 
     #[test]
+    fn imports_in_braces_go_down_only() {
+        let found = messages(&engine("", "//! Table.\nuse crate::{read::get, table::Table};\n"));
+        assert!(found.len() == 1 && found[0].contains("table/mod.rs:2: imports `crate::read`"), "{found:?}");
+    }
+
+    #[test]
+    fn imports_between_the_parts_of_a_folder_go_down_only() {
+        let list = "layer 0 table/rows\nlayer 1 table/mod\nlayer 2 table/scan\n";
+        let mut tree = engine(list, "//! Table.\nuse crate::table::rows::Row;\npub struct Table;\n");
+        tree.insert("crates/terrane-engine/src/table/rows.rs", "//! Rows.\npub struct Row;\n");
+        let scan = "//! Scans.\nuse crate::table::{Table, rows::Row};\n";
+        tree.insert("crates/terrane-engine/src/table/scan/mod.rs", scan);
+        assert_eq!(messages(&tree), Vec::<String>::new());
+        let rows = "//! Rows.\nuse crate::table::Table;\nuse crate::table::{scan::Scan};\n";
+        tree.insert("crates/terrane-engine/src/table/rows.rs", rows);
+        let found = messages(&tree);
+        assert!(found.len() == 2 && found[0].contains("rows.rs:2: imports `crate::table::mod`"), "{found:?}");
+        assert!(found[1].contains("rows.rs:3: imports `crate::table::scan`"), "{found:?}");
+        tree.insert("crates/terrane-engine/src/table/new.rs", "//! New.\n");
+        assert!(messages(&tree)[0].contains("part `table/new` has no layer"));
+    }
+
+    #[test]
     fn no_import_upward_can_be_allowed() {
         let found = messages(&engine("up table/mod.rs read 1\n", UPWARD));
         assert!(found.len() == 2 && found[0].contains("no import goes upward"), "{found:?}");
@@ -227,7 +289,7 @@ mod tests {
         tree.insert("crates/terrane-engine/src/read/all.rs", added);
         let found = messages(&tree);
         assert!(found.len() == 1 && found[0].contains("table/mod.rs:4: calls `read_all`"), "{found:?}");
-        // What another object answers, or a trait asks for, is no such call.
+        // What another object answers, or a trait asks for, is not such a call.
         let elsewhere = "//! Table.\npub struct Table;\nfn look(rows: &Rows) { rows.read_all() }\n";
         tree.insert("crates/terrane-engine/src/table/mod.rs", elsewhere);
         assert_eq!(messages(&tree), Vec::<String>::new());

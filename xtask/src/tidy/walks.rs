@@ -1,7 +1,10 @@
 //! The walks in `ARCHITECTURE.md`: each says how many hops it has, and has so many items in its list,
-//! numbered from 1. `cargo xtask tidy --write` renews the numbers that walks say.
+//! numbered from 1. Each item begins with the one file that it is about, and no walk has a file twice.
+//! `cargo xtask tidy --write` renews the numbers that walks say.
 //!
 //! A walk is a line `**NAME**..: N hops.` with the list behind it, in the section of walks.
+
+use std::collections::BTreeSet;
 
 use super::Finding;
 use crate::tree::Tree;
@@ -16,9 +19,11 @@ struct Walk<'t> {
     head: &'t str,
     /// The mark in front of each item.
     numbers: Vec<&'t str>,
+    /// The items without their marks.
+    items: Vec<&'t str>,
 }
 
-impl Walk<'_> {
+impl<'t> Walk<'t> {
     /// The line that names it, with the number of its items.
     fn renewed(&self) -> Option<String> {
         let (before, _) = self.head.strip_suffix(" hops.")?.rsplit_once(' ')?;
@@ -28,6 +33,17 @@ impl Walk<'_> {
     fn is_numbered(&self) -> bool {
         let expected = (1..=self.numbers.len()).map(|number| number.to_string());
         !self.numbers.is_empty() && self.numbers.iter().copied().eq(expected)
+    }
+
+    /// The first item that is not about one file, or about the file of another item.
+    fn wrong_item(&self) -> Option<&'t str> {
+        let mut known: BTreeSet<&str> = BTreeSet::new();
+        self.items.iter().copied().find(|item: &&'t str| {
+            let item: &'t str = item;
+            let mut files = item.split('`').skip(1).step_by(2).filter(|quoted| quoted.ends_with(".rs"));
+            let first = files.next().filter(|_| item.starts_with('`'));
+            files.next().is_some() || !first.is_some_and(|file| known.insert(file))
+        })
     }
 }
 
@@ -39,6 +55,10 @@ pub fn check(tree: &Tree) -> Vec<Finding> {
         let why = match walk.renewed() {
             None => "a walk says how many hops it has: end its line with `N hops.`".to_owned(),
             Some(_) if !walk.is_numbered() => "the hops of a walk are numbered from 1, one by one".to_owned(),
+            Some(_) if walk.wrong_item().is_some() => {
+                let item = walk.wrong_item().unwrap_or_default();
+                format!("a hop is one file, which no other hop of the walk names: `{item}`")
+            }
             Some(renewed) if renewed != walk.head => {
                 format!("the walk has {} hops: run `cargo xtask tidy --write`", walk.numbers.len())
             }
@@ -72,8 +92,9 @@ fn walks(tree: &Tree) -> Vec<Walk<'_>> {
     let walk = |at: usize| {
         let behind = lines[at + 1..end].iter().skip_while(|line| line.is_empty());
         let items = behind.take_while(|line| !line.is_empty());
-        let numbers = items.map(|line| line.split_once(". ").map_or("", |(number, _)| number)).collect();
-        Walk { at, head: lines[at], numbers }
+        let items = items.map(|line| line.split_once(". ").unwrap_or(("", line)));
+        let (numbers, items) = items.unzip();
+        Walk { at, head: lines[at], numbers, items }
     };
     heads.map(walk).collect()
 }
@@ -101,6 +122,10 @@ mod tests {
         assert_eq!(renewed, Some((PAGE, long.replace("2 hops", "3 hops"))));
         let found = messages(&page.replace("2. `b", "3. `b"));
         assert!(found.len() == 1 && found[0].contains("numbered from 1"), "{found:?}");
+        for two in ["2. `b.rs`, `c.rs`", "2. no file", "2. `a.rs` again"] {
+            let found = messages(&page.replace("2. `b.rs`", two));
+            assert!(found.len() == 1 && found[0].contains("a hop is one file"), "{two}: {found:?}");
+        }
         let found = messages(&page.replace("record: 2 hops.", "record."));
         assert!(found.len() == 1 && found[0].contains("says how many"), "{found:?}");
     }

@@ -3,6 +3,7 @@
 //!
 //! A word counts where it stands alone: between characters that are neither letters nor digits, so that parts
 //! of names count, too. In the name of a function `_` is a blank, so that phrases count in names of tests.
+//! "It is no file" counts; "there is no file", "it is no longer" and "it is no older" do not.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -45,10 +46,17 @@ pub const WORDS: &[(&str, &str)] = &[
     ("told", "say what happens: `returned`, `reported`, `logged`, `distinguished from`"),
     ("is none", "say what is missing: `there is no ..`, `lacks ..`, `is not ..`"),
     ("are none", "say what is missing: `there are no ..`, `lack ..`, `are not ..`"),
+    ("is no", "`is not a ..`; the phrase with `there` or a comparative does not count"),
+    ("are no", "`are not ..`; the phrase with `there` or a comparative does not count"),
     ("no more", "`no longer`, `not .. any more`, `at most`"),
     ("anew", "`again`, `from the beginning`"),
     ("/// whether", "a function: `Returns true if ..`; a field or a constant: `True if ..`"),
 ];
+
+/// Phrases that deny a noun: what a sentence says by them, `not` says, too.
+const DENIALS: [&str; 2] = ["is no", "are no"];
+/// Words behind which they stand for `not`.
+const COMPARATIVES: [&str; 8] = ["longer", "more", "older", "newer", "smaller", "larger", "less", "later"];
 
 /// Checks the counts.
 #[must_use]
@@ -98,7 +106,18 @@ fn times(text: &str, words: &str) -> usize {
         let (before, behind) = (text[..at].chars().next_back(), text[at + words.len()..].chars().next());
         ![before, behind].into_iter().flatten().any(char::is_alphanumeric)
     };
-    text.match_indices(words).filter(|(at, _)| stands_alone(*at)).count()
+    let counts =
+        |at: usize| !DENIALS.contains(&words) || denies_a_noun(&text[..at], &text[at + words.len()..]);
+    text.match_indices(words).filter(|(at, _)| stands_alone(*at) && counts(*at)).count()
+}
+
+/// Returns true if the text between these says of a thing that it is not another one.
+fn denies_a_noun(before: &str, behind: &str) -> bool {
+    // A line of comment may end between the words.
+    let is_between = |c: char| c.is_whitespace() || matches!(c, '/' | '!' | '\\');
+    let (before, behind) = (before.trim_end_matches(is_between), behind.trim_start_matches(is_between));
+    let end = behind.find(|c: char| !c.is_alphanumeric()).unwrap_or(behind.len());
+    !before.ends_with("there") && end > 0 && !COMPARATIVES.contains(&&behind[..end])
 }
 
 fn ratchet(tree: &Tree) -> (BTreeMap<String, usize>, Vec<Finding>) {

@@ -41,5 +41,20 @@ fn phrases_count_in_names_of_functions() {
             "{found:#?}"
         );
     }
-    assert_eq!(found.len(), counted.len(), "a method is no phrase: {found:#?}");
+    assert_eq!(found.len(), counted.len(), "a method is not a phrase: {found:#?}");
+}
+
+#[test]
+fn denied_nouns_count() {
+    // Put together here, so that this file has none of them.
+    let (is, are) = ("is no", "are no");
+    let code = format!(
+        "//! It {is} file, they {are}\n//! files, and `{is} {{what}}`. There {is} file, and there\n//! {are} files.\n\
+         /// It {is} longer there, they {are} older.\nfn a_note_{}_option() {{}}\n",
+        is.replace(' ', "_")
+    );
+    let found = messages(&with("crates/low/src/lib.rs", &code));
+    let has = |why: &str| found.iter().any(|finding| finding.contains(why));
+    assert!(has(&format!("`{is}` stands 2 times")) && has(&format!("`{are}` stands 1 times")), "{found:#?}");
+    assert_eq!(found.len(), 2, "{found:#?}");
 }

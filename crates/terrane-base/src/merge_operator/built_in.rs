@@ -2,7 +2,7 @@
 //!
 //! | name | base and operands | result |
 //! |---|---|---|
-//! | `counter` | [`counter::encode`]: 8 bytes, little-endian, signed | the sum modulo 2^64; no base counts as 0 |
+//! | `counter` | [`counter::encode`]: 8 bytes, little-endian, signed | the sum modulo 2^64; no base is 0 |
 //! | `append`, `append:SEPARATOR` | any bytes | all of them, oldest first, the separator in between |
 //! | `max`, `min` | any bytes | the greatest or least as unsigned bytes, as keys are ordered |
 //!

@@ -140,7 +140,7 @@ fn converse(
         match serde_json::from_slice(&line) {
             Ok(Event::Done) => return Ok(Outcome::Done),
             Ok(event) => hear(event)?,
-            // Libraries of engines may print; it is no event.
+            // Libraries of engines may print; it is not an event.
             Err(_) => {}
         }
     }

@@ -64,7 +64,7 @@ pub struct EngineOptions {
     pub value_bytes_max: u64,
     /// Size ratio of neighbouring levels, for LSM-trees; 0 keeps the engine's default.
     pub level_fanout: u32,
-    /// Bits of filter per key, for LSM-trees; 0 is no filter.
+    /// Bits of filter per key, for LSM-trees; 0 is not a filter.
     pub filter_bits_per_key: u32,
     /// Engine options by name, as the plan gives them; an unknown one is refused.
     pub options: BTreeMap<String, String>,
@@ -196,7 +196,7 @@ pub trait Engine: Send + Sync {
     /// `Unsupported` if the engine has no such step; the engine's own.
     fn control(&self, control: Control) -> Result<()>;
 
-    /// The state of the tree; empty for an engine that is no tree of runs or does not tell.
+    /// The state of the tree; empty for an engine that is not a tree of runs or does not tell.
     fn shape(&self) -> Shape {
         Shape::default()
     }

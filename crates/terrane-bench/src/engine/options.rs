@@ -30,7 +30,7 @@ impl<'o> Named<'o> {
     /// A whole number, or `default`.
     ///
     /// # Errors
-    /// `Plan` if it is no number.
+    /// `Plan` if it is not a number.
     pub fn number(&self, name: &str, default: u64) -> Result<u64> {
         self.text(name).map_or(Ok(default), |text| {
             text.replace('_', "").parse().map_err(|_| self.wrong(name, text, "a whole number"))

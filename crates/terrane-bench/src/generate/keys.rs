@@ -8,8 +8,8 @@
 //!
 //! Keys have a fixed length, so a missing key cannot be made by appending. It is made near the key of a
 //! number, inside the range of the existing keys of that number's table: in the doubled forms the odd
-//! neighbour, in the decimal form with a last character that is no digit. Both are sure where a table has at
-//! least 11 keys.
+//! neighbour, in the decimal form with a last character that is not a digit. Both are sure where a table has
+//! at least 11 keys.
 
 use super::permutation::scatter;
 use crate::plan::Data;

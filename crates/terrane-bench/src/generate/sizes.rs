@@ -12,7 +12,7 @@ impl Sizes {
     /// Lengths as `size` says.
     ///
     /// # Errors
-    /// `Plan`: bounds the wrong way round, or Pareto parameters that are no distribution.
+    /// `Plan`: bounds the wrong way round, or Pareto parameters that are not a distribution.
     pub fn new(size: ValueSize) -> Result<Self> {
         match size {
             ValueSize::Uniform(least, most) if least > most => {

@@ -49,7 +49,7 @@ impl Stream {
     /// The stream of thread `thread` of `threads`.
     ///
     /// # Errors
-    /// `Plan`: the workload is no stream; an option of the run that it cannot follow (a distribution for a
+    /// `Plan`: the workload is not a stream; an option of the run that it cannot follow (a distribution for a
     /// fill, scans of no rows, multi-gets of no keys, sizes that make no sense); no keys where some must
     /// exist.
     pub fn new(
@@ -62,7 +62,7 @@ impl Stream {
         threads: u32,
     ) -> Result<Self> {
         let Kind::Stream(mix) = &definition.kind else {
-            return Err(Error::plan(format!("{} is no stream of operations", definition.name)));
+            return Err(Error::plan(format!("{} is not a stream of operations", definition.name)));
         };
         let part = Part { thread, threads, inserts: expected_inserts(mix, run) };
         Self::of_mix(definition, mix, run, data, space, seed, part)

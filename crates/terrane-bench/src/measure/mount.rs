@@ -70,7 +70,7 @@ impl Mount {
     }
 }
 
-/// Model and kind of a block device, and its size in words; `None` where the number is no block device's.
+/// Model and kind of a block device, and its size in words; `None` where the number is not a block device's.
 fn block_device(number: &str) -> Option<(String, String)> {
     let path = proc::canonical(&PathBuf::from(format!("/sys/dev/block/{number}")));
     let sectors: u64 = proc::read(path.join("size"))?.parse().ok()?;

@@ -1,7 +1,7 @@
 //! The kernel's text files (`/proc`, `/sys`): reading them, and picking a field out of them.
 //!
-//! This is the one place of `measure` that opens files. They are no files of a store: each read is a question
-//! to the kernel, and one that is not answered (another system, no permission) is `None`.
+//! This is the one place of `measure` that opens files. They are not files of a store: each read is a
+//! question to the kernel, and one that is not answered (another system, no permission) is `None`.
 
 use std::path::{Path, PathBuf};
 

@@ -50,7 +50,9 @@ pub fn size(text: &str) -> Result<u64> {
 }
 
 fn bad_size(text: &str) -> Error {
-    Error::plan(format!("{text:?} is no size: accepted are bytes with KiB, MiB, GiB or TiB, such as 256MiB"))
+    Error::plan(format!(
+        "{text:?} is not a size: accepted are bytes with KiB, MiB, GiB or TiB, such as 256MiB"
+    ))
 }
 
 /// A count with an optional unit: `10M`, `1_000_000`, `200k`.
@@ -66,7 +68,7 @@ pub fn count(text: &str) -> Result<u64> {
         _ => (trimmed.as_str(), 1.0),
     };
     let number: f64 = number.parse().ok().filter(|number| *number >= 0.0).ok_or_else(|| {
-        Error::plan(format!("{text:?} is no count: accepted are numbers with k, M or G, such as 10M"))
+        Error::plan(format!("{text:?} is not a count: accepted are numbers with k, M or G, such as 10M"))
     })?;
     Ok((number * unit) as u64)
 }
@@ -87,7 +89,7 @@ pub fn duration_seconds(text: &str) -> Result<f64> {
     number
         .map(|number| number * unit)
         .filter(|seconds| *seconds > 0.0 && seconds.is_finite())
-        .ok_or_else(|| Error::plan(format!("{text:?} is no time: accepted are seconds, or 90s, 5m, 1h")))
+        .ok_or_else(|| Error::plan(format!("{text:?} is not a time: accepted are seconds, or 90s, 5m, 1h")))
 }
 
 /// `name(1,2)` as its name and numbers.
@@ -155,7 +157,7 @@ pub fn value_size(text: &str) -> Result<ValueSize> {
     };
     found.ok_or_else(|| {
         Error::plan(format!(
-            "{text:?} is no size of values: accepted are a number of bytes, uniform(50,200) or pareto(0.2615,25.45,1024)"
+            "{text:?} is not a size of values: accepted are a number of bytes, uniform(50,200) or pareto(0.2615,25.45,1024)"
         ))
     })
 }

@@ -46,8 +46,8 @@ impl Sink {
 /// Reads a result file.
 ///
 /// # Errors
-/// `Io` if it cannot be read, is no result file, is of a newer format, or has a damaged line; the text names
-/// the line.
+/// `Io` if it cannot be read, is not a result file, is of a newer format, or has a damaged line; the text
+/// names the line.
 pub fn read(path: &Path) -> Result<RunReport> {
     let mut bytes = Vec::new();
     std::fs::OpenOptions::new()
@@ -75,7 +75,7 @@ pub fn parse(bytes: &[u8]) -> std::result::Result<RunReport, String> {
         match parse_line(cut) {
             Ok(line) => take(&mut report, lines.len() + 1, line)?,
             Err(why) if report.is_none() => {
-                return Err(format!("line 1 is no header of a result file: {why}"));
+                return Err(format!("line 1 is not a header of a result file: {why}"));
             }
             Err(_) => {}
         }

@@ -18,7 +18,7 @@ pub struct Spread {
 }
 
 impl Spread {
-    /// Of these values; those that are no numbers are left out. `None` if nothing is left.
+    /// Of these values; those that are not numbers are left out. `None` if nothing is left.
     #[must_use]
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Spread> {
         let sorted = sorted(values);

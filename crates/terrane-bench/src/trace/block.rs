@@ -89,8 +89,8 @@ impl State {
         put_long(out, ((step << 1) ^ (step >> 63)) as u64);
     }
 
-    /// Takes an operation from the front of `bytes`; also returns when it arrived. `None`: the bytes are no
-    /// operation, or its value is longer than `longest`. The vector of a `MultiRead` in `operation` is
+    /// Takes an operation from the front of `bytes`; also returns when it arrived. `None`: the bytes are not
+    /// an operation, or its value is longer than `longest`. The vector of a `MultiRead` in `operation` is
     /// reused.
     pub(super) fn get(
         &mut self,

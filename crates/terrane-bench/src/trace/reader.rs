@@ -44,7 +44,7 @@ impl Reader {
     /// Opens a trace and looks at all its blocks' heads.
     ///
     /// # Errors
-    /// `Plan`: it cannot be read, is no trace, is of another version, has no end, or is damaged.
+    /// `Plan`: it cannot be read, is not a trace, is of another version, has no end, or is damaged.
     pub fn open(path: &Path) -> Result<Self> {
         let what = |error| Error::plan(format!("cannot open the trace {}: {error}", path.display()));
         #[expect(clippy::disallowed_methods, reason = "a trace is a file of the bench, not of a database")]
@@ -124,7 +124,7 @@ impl File {
     /// The header, and the offset behind it.
     fn header(&self) -> Result<(Header, u64)> {
         let mut fixed = [0; HEADER_FIXED];
-        let no_trace = || Error::plan(format!("{} is no trace", self.path.display()));
+        let no_trace = || Error::plan(format!("{} is not a trace", self.path.display()));
         self.read(0, &mut fixed).map_err(|_| no_trace())?;
         if fixed[..8] != *MAGIC {
             return Err(no_trace());

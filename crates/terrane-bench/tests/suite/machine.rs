@@ -19,7 +19,7 @@ fn the_longest_and_latest_mount_wins() {
     assert_eq!(find("/srv/x").as_deref(), Some("/dev/vda"));
     assert_eq!(find("/data set/x").as_deref(), Some("/dev/vdb1"));
     assert_eq!(find("/data/x").as_deref(), Some("second"));
-    assert_eq!(find("/database").as_deref(), Some("/dev/vda"), "a prefix of a name is no parent");
+    assert_eq!(find("/database").as_deref(), Some("/dev/vda"), "a prefix of a name is not a parent");
 }
 
 #[test]

@@ -91,7 +91,7 @@ proptest! {
     }
 
     #[test]
-    fn foreign_bytes_are_no_trace(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn foreign_bytes_are_not_a_trace(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let directory = tempfile::tempdir().expect("a sound case");
         let path = directory.path().join("trace");
         // After a sound header, too: the blocks' heads are read before any checksum.

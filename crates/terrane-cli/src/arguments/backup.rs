@@ -12,7 +12,7 @@ Example:
 
 The second database is writable and of its own. On one file system its data files are linked, so it takes neither time
 nor room to speak of; both keep what they share, and write elsewhere, until one of them is deleted or has rewritten it.
-Where files cannot be linked they are copied. A checkpoint on the same disk is no backup: see `terrane backup --help`.
+Where files cannot be linked they are copied. A checkpoint on the same disk is not a backup: see `terrane backup --help`.
 Beside a process that writes the database, its state of that moment is copied, file by file: such a checkpoint links nothing.
 ";
 

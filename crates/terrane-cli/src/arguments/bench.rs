@@ -209,5 +209,5 @@ fn share(typed: &str) -> Result<f64, String> {
     number
         .map(|number| number * unit)
         .filter(|share| (0.0..1.0).contains(share))
-        .ok_or_else(|| format!("{typed} is no share: accepted is 0 to below 1, or a percentage"))
+        .ok_or_else(|| format!("{typed} is not a share: accepted is 0 to below 1, or a percentage"))
 }

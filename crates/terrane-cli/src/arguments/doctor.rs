@@ -13,7 +13,7 @@ Every command that takes the directory of a database takes a deployment file in 
 database lie:
 
   [journal]
-  directory = \"/var/lib/app/journal\"   # on this machine; beside this file if it is no whole path
+  directory = \"/var/lib/app/journal\"   # on this machine; beside this file if it is not a whole path
 
   [storage]
   url = \"file:///srv/bucket\"           # a directory, or s3://NAME in a command built with the feature s3

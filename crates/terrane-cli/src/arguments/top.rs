@@ -17,7 +17,7 @@ neither readers nor writers. Rates and latencies are those between two pages. Nu
 
   q, Ctrl-C     end
 
-Where standard output is no terminal, each page is printed below the one before. `terrane stats` and `terrane shape` look
+Where standard output is not a terminal, each page is printed below the one before. `terrane stats` and `terrane shape` look
 into a database that is closed.
 ";
 

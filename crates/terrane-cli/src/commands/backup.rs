@@ -119,7 +119,7 @@ impl Watch {
     }
 }
 
-/// Bytes per second; 0 is no bound.
+/// Bytes per second; 0 is not a bound.
 fn rate(typed: Option<&String>) -> Result<u64, Failure> {
     let mut options = Options::default();
     match typed {

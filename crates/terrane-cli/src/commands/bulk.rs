@@ -125,7 +125,7 @@ fn require_external(file: &Path) -> Result<(), Failure> {
         return Ok(());
     }
     let why = format!(
-        "{} is no external file, or its end is missing: `terrane export --format extents` makes one",
+        "{} is not an external file, or its end is missing: `terrane export --format extents` makes one",
         path(file)
     );
     Err(Failure::new(Code::Usage, why))

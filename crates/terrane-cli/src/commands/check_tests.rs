@@ -10,7 +10,7 @@ fn put_all(writer: &Db, value: &str) {
 }
 
 #[test]
-fn extents_that_a_writer_gives_up_meanwhile_are_no_damage() {
+fn extents_that_a_writer_gives_up_meanwhile_are_not_damage() {
     let dir = tempfile::tempdir().expect("a temporary directory");
     let path = dir.path().join("db");
     let writer = Db::open(&path).expect("opens");

@@ -143,7 +143,7 @@ impl State {
 
 fn unreadable(what: &str) -> Failure {
     let why = format!(
-        "table {TABLE} says what cannot be read of a copy ({what}): remove the database and copy again"
+        "table {TABLE} has a record of a copy that cannot be read ({what}): remove the database and copy again"
     );
     Failure::new(Code::Corrupt, why)
 }

@@ -113,7 +113,7 @@ fn refuse_if_stopped(stop: &AtomicBool) -> Result<(), Failure> {
 }
 
 fn not_ours(name: &str) -> Failure {
-    Failure::new(Code::Usage, format!("{name} is no manifest, segment or data file of a database"))
+    Failure::new(Code::Usage, format!("{name} is not a manifest, segment or data file of a database"))
 }
 
 /// The extents of a file.

@@ -91,7 +91,7 @@ fn format(command: &Export) -> Result<Format, Failure> {
         Some("extents") => Ok(Format::Extents),
         _ => {
             let why = format!(
-                "the name {} does not tell the format: give --format jsonl, csv, tsv or extents",
+                "the format does not follow from the name {}: give --format jsonl, csv, tsv or extents",
                 command.output
             );
             Err(Failure::new(Code::Usage, why))

@@ -112,7 +112,7 @@ fn summary(before: &Progress, after: &Progress, table: &str, took: Duration) -> 
 fn format(command: &Import) -> Result<Format, Failure> {
     command.format.or_else(|| Format::of_name(&command.input)).ok_or_else(|| {
         let why = format!(
-            "the name {} does not tell the format: give --format jsonl, csv, deb or tsv",
+            "the format does not follow from the name {}: give --format jsonl, csv, deb or tsv",
             command.input
         );
         Failure::new(Code::Usage, why)

@@ -42,7 +42,7 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
             let number = number.to_string();
             text::write_row(command.format, &key, number.as_bytes(), &mut shown);
         } else {
-            // A value that is no number is shown as it is: the rows behind it are wanted, too.
+            // A value that is not a number is shown as it is: the rows behind it are wanted, too.
             not_numbers += u64::from(command.number && operands.is_none());
             text::write_row(command.format, &key, operands.unwrap_or(&value), &mut shown);
         }
@@ -55,7 +55,7 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
     drop(meter);
     if not_numbers > 0 {
         out.flush()?;
-        let why = format!("--number: values that are no counters, shown as they are: {not_numbers}");
+        let why = format!("--number: values that are not counters, shown as they are: {not_numbers}");
         return Err(Failure::new(Code::Usage, why));
     }
     Ok(())

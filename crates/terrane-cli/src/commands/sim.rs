@@ -156,6 +156,10 @@ fn explore(command: &Sim, states: u64, out: &mut dyn Write) -> Result<(), Failur
     follow(command, job, numbers, out, (show_explored, |_| String::new()), &|sum| sum.states >= states)
 }
 
+/// The engine checks whole structures in a build with the feature `verify`, and in one for tests.
+const WALKS: &str =
+    if terrane_base::assertion::VERIFY { "structures checked" } else { "structures not checked" };
+
 /// Runs a campaign, draws its figures and reports how it ended: in a line, and in a table.
 fn follow<J: Job>(
     command: &Sim,
@@ -199,7 +203,7 @@ fn follow<J: Job>(
     let state = campaign.finish();
     bar.finish_and_clear();
     let seconds = (env.clock.now() - start).as_secs_f64();
-    writeln!(out, "{} done in {seconds:.1} s: {}", state.done, show(&state.sum))?;
+    writeln!(out, "{} done in {seconds:.1} s, {WALKS}: {}", state.done, show(&state.sum))?;
     write!(out, "{}", table(&state.sum))?;
     if state.failures.is_empty() {
         let is_stopped = stop.load(Ordering::Acquire);

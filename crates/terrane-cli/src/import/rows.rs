@@ -1,6 +1,6 @@
 //! Rows of tables, as `export` and `scan` write them: the read rows are byte for byte the written ones.
 //!
-//! * [`json`]: `{"key":"..","value":".."}`, with `key_hex` and `value_hex` for bytes that are no UTF-8, and
+//! * [`json`]: `{"key":"..","value":".."}`, with `key_hex` and `value_hex` for bytes that are not UTF-8, and
 //!   `table` where a row is not of the table that the caller names. A line `{"table":"..","options":{..}}`
 //!   says that there is a table.
 //! * [`tsv`]: key, tab, value with the escapes of [`crate::text::escape`]; [`TSV_HEAD`] may be its first

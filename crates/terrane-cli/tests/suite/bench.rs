@@ -78,7 +78,11 @@ fn a_trace_is_recorded_and_replayed() {
     let replayed = lines.lines().find(|line| line.contains("\"step\":\"replay\"")).unwrap();
     assert!(replayed.contains("\"operations\":500"), "{replayed}");
     std::fs::write(shell.path("bad.trace"), b"not a trace").unwrap();
-    shell.fails(&format!("bench --workloads load {SMALL} --replay bad.trace"), 2, &["bad.trace is no trace"]);
+    shell.fails(
+        &format!("bench --workloads load {SMALL} --replay bad.trace"),
+        2,
+        &["bad.trace is not a trace"],
+    );
     shell.ok(&format!("bench --workloads load,ycsb_a {SMALL} --record new.trace --replay new.trace"));
 }
 
@@ -309,7 +313,7 @@ fn an_interruption_ends_a_child_that_says_nothing() {
 
 /// A signal to the group can end the child before the command has heard of it.
 #[test]
-fn a_child_that_the_interruption_reaches_first_is_no_failure() {
+fn a_child_that_the_interruption_reaches_first_is_not_a_failure() {
     let shell = Shell::new();
     let plan =
         file::parse("engines = [\"null\"]\n[[scenario]]\nsteps = [\"load\"]\n").unwrap().resolve().unwrap();

@@ -78,10 +78,10 @@ fn a_wrong_file_or_directory_is_not_called_damage() {
         shell.fails(line, 2, &["rows.jsonl is a file: a database is a directory"]);
     }
     for line in ["inspect rows.jsonl", "ingest db rows.jsonl"] {
-        shell.fails(line, 2, &["rows.jsonl is no external file", "export --format extents"]);
+        shell.fails(line, 2, &["rows.jsonl is not an external file", "export --format extents"]);
     }
     shell.file("short", "TERRANE");
-    shell.fails("inspect short", 2, &["short is no external file"]);
+    shell.fails("inspect short", 2, &["short is not an external file"]);
     // The end of one, and nothing that it describes.
     shell.file("damaged", [&[0; 100][..], b"TERRANEs"].concat());
     shell.fails("inspect damaged", 3, &["damaged"]);
@@ -236,7 +236,7 @@ fn a_shell_takes_keys_that_look_like_options() {
     let output = shell.with_input("shell db --create", lines);
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(said.starts_with("v\n"), "{said}{}", String::from_utf8_lossy(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "there is no key --table, and it is no option");
+    assert_eq!(output.status.code(), Some(1), "there is no key --table, and it is not an option");
     let output = shell.with_input("shell db", b".timing foo\n");
     let error = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.code() == Some(2) && error.contains(".timing takes on or off"), "{error}");

@@ -191,7 +191,7 @@ fn dump_tells_every_kind_of_file() {
     assert!(extents.contains("block[0] = checksum holds") && extents.contains("footer.entries = 2000"));
     let manifest = shell.ok("dump db/MANIFEST-000001 --limit 3");
     assert!(manifest.contains("magic = \"terrmani\"") && manifest.lines().count() == 4, "{manifest}");
-    shell.fails("dump p.jsonl", 2, &["p.jsonl is no manifest, segment or data file"]);
+    shell.fails("dump p.jsonl", 2, &["p.jsonl is not a manifest, segment or data file"]);
     shell.fails("dump gone", 1, &["gone"]);
 }
 
@@ -367,6 +367,8 @@ fn backups_are_made_verified_restored_and_purged() {
 fn simulated_operations_are_counted_by_kind() {
     let shell = Shell::new();
     let said = shell.ok("sim --until 300 --operations 100 --threads 1 --kinds");
+    let is_checked = cfg!(any(debug_assertions, feature = "verify"));
+    assert_eq!(said.contains(", structures checked: "), is_checked, "{said}");
     let rows: Vec<_> = said.lines().filter(|line| line.starts_with("| ")).collect();
     let count = |what: &str| -> u64 {
         let row = rows.iter().find_map(|row| row.strip_prefix(&format!("| {what} | ")));

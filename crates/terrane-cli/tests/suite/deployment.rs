@@ -136,7 +136,7 @@ fn a_wrong_deployment_and_a_command_without_deployments_are_refused_by_name() {
     shell.fails("changes app.toml", 2, &["changes takes no deployment"]);
     shell.fails("repair app.toml new.terrane", 2, &["repair takes no deployment", "backup"]);
     shell.fails("stats app.toml -o pmem_path=x", 2, &["pmem_path"]);
-    // The directory of the journal is no database, and not that of another one.
+    // The directory of the journal is not a database, and not that of another one.
     shell.fails("get journal k", 2, &["only the journal", "deployment file"]);
     deployment(&shell, "other.toml", "journal", "other");
     shell.fails("put other.toml k v", 2, &["no database", "/other"]);
@@ -192,7 +192,7 @@ fn a_deployment_is_read_as_it_was() {
     shell.fails("backup create app.toml backups --at-commit 2", 2, &["commands that read tables"]);
     shell.fails("get then.terrane ada --at -1s", 2, &["need a deployment", "backup"]);
     for (line, why) in [
-        ("get app.toml ada --at yesterday", "is no time: expected one as 2026-11-29T10:00:00Z"),
+        ("get app.toml ada --at yesterday", "is not a time: expected one as 2026-11-29T10:00:00Z"),
         ("get app.toml ada --at -1s --at-commit 2", "cannot be used with"),
     ] {
         let output = shell.run(line);

@@ -52,7 +52,7 @@ fn serve(shell: &Shell, address: &str) -> (Running, String) {
         if let Some((_, rest)) = said.split_once("grpc://") {
             return (child, rest.split_once(": ").unwrap().0.to_owned());
         }
-        assert!(said.is_empty(), "{said:?} is no line of a service");
+        assert!(said.is_empty(), "{said:?} is not a line of a service");
         child.0.wait().unwrap();
         Env::real().clock.sleep(Duration::from_millis(50));
     }

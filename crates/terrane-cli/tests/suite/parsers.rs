@@ -119,7 +119,7 @@ fn a_byte_order_mark_is_left_out_at_the_start_of_csv_only() {
 
 /// Found by fuzzing: a carriage return between columns took a byte off an empty last column.
 #[test]
-fn quotes_and_line_ends_are_no_separators_of_columns() {
+fn quotes_and_line_ends_are_not_separators_of_columns() {
     for delimiter in [b'"', b'\r', b'\n'] {
         let syntax = Syntax { delimiter, ..syntax(Format::Csv, &["id"]) };
         let refused = steps_from(&syntax, b"id\rname\r\n1\r\r\n", Position::default(), 8).unwrap_err();

@@ -38,7 +38,7 @@ impl Frame {
     /// The fields of a payload.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are no frame; `Invalid` if a newer version wrote them.
+    /// `Corrupt` if the bytes are not a frame; `Invalid` if a newer version wrote them.
     pub(super) fn open<'b>(&self, bytes: &'b [u8]) -> Result<Fields<'b>> {
         let &Frame { what, magic, version, seed, bytes_max } = self;
         debug_assert!(seed != 0, "the payloads of another kind fail the checksum");
@@ -60,7 +60,7 @@ impl Frame {
         }
     }
 
-    /// The error for bytes that are no such payload.
+    /// The error for bytes that are not such a payload.
     pub(super) fn wrong(&self, why: impl Display) -> Error {
         Error::corrupt(format!("{}: {why}", self.what))
     }

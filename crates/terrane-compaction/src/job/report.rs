@@ -65,7 +65,7 @@ pub fn encode_report(spec: &JobSpec, result: &JobResult) -> Vec<u8> {
 /// Reads the report of a job whose new extents lie in `files`.
 ///
 /// # Errors
-/// `Corrupt` if the bytes are no report, or one that no worker makes of this job; `Invalid` if a newer
+/// `Corrupt` if the bytes are not a report, or one that no worker makes of this job; `Invalid` if a newer
 /// version wrote them.
 pub fn decode_report(bytes: &[u8], spec: &JobSpec, files: &Range<u32>) -> Result<JobResult> {
     let mut fields = FRAME.open(bytes)?;

@@ -64,7 +64,7 @@ fn little_tables_may_have_what_two_jobs_move() {
 }
 
 #[test]
-fn dead_bytes_that_no_job_collects_are_no_debt() {
+fn dead_bytes_that_no_job_collects_are_not_debt() {
     let of = |change: fn(&mut Limits)| debt(100, 1000, change);
     assert_eq!(of(|_| {}), 4000);
     assert_eq!(of(|limits| limits.automatic = false), 0);

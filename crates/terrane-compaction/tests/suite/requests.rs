@@ -174,7 +174,7 @@ fn a_request_that_contradicts_itself_is_refused() {
             |request| request.spec.below = vec![KeyRange::closed(b"a", b"c"), KeyRange::closed(b"b", b"d")],
             "overlap",
         ),
-        (|request| request.spec.target = Place::Run(4), "no level"),
+        (|request| request.spec.target = Place::Run(4), "not a level"),
         (|request| request.spec.output.block_bytes = 0, "blocks of 0 bytes"),
         (|request| request.spec.output.filter_bits_per_key = 31, "31 bits"),
         (|request| request.origin.as_mut().unwrap().level = 9, "another job"),

@@ -159,7 +159,7 @@ impl Verdict {
                 Error::io(format!("{call:?} of {path}"), io::ErrorKind::StorageFull.into())
             }
             Verdict::Fails(Failure::WrongBit(bit)) => {
-                unreachable!("a read with the wrong bit {bit} is no failed call")
+                unreachable!("a read with the wrong bit {bit} is not a failed call")
             }
             Verdict::Cut => Error::new(Kind::Io, format!("{call:?} of {path}: the power was cut")),
         }

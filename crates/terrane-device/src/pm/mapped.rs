@@ -76,8 +76,8 @@ impl Mapped {
     /// Maps a file that [`Mapped::create`] made, at its whole length.
     ///
     /// # Errors
-    /// `NotFound`; `Busy` if another opener has it; `Invalid` if it is no regular file or its length is no
-    /// positive multiple of [`LINE_BYTES`]; `Full` if it has holes and the device has no room; `Io`.
+    /// `NotFound`; `Busy` if another opener has it; `Invalid` if it is not a regular file or its length is
+    /// not a positive multiple of [`LINE_BYTES`]; `Full` if it has holes and the device has no room; `Io`.
     pub fn open(path: &Path, mode: PlainMode) -> Result<Self> {
         let file = PosixFile::open(path, OpenMode::Write, false)?;
         let bytes = file.len()?;
@@ -239,7 +239,7 @@ impl Mapped {
             }
             debug_assert!(
                 first <= last && last < self.len(),
-                "pages from {first} to {last} are no pages of it"
+                "pages from {first} to {last} are not pages of it"
             );
             self.write_back(first, last + 1 - first)?;
         }

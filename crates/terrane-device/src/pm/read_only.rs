@@ -25,7 +25,7 @@ impl ReadOnly {
     /// Opens the file, as far as it has whole lines.
     ///
     /// # Errors
-    /// `NotFound`; `Busy` if a writer has it; `Invalid` if it is no regular file or has no line; `Io`.
+    /// `NotFound`; `Busy` if a writer has it; `Invalid` if it is not a regular file or has no line; `Io`.
     pub fn open(path: &Path) -> Result<Self> {
         let file = PosixFile::open(path, OpenMode::Read, false)?;
         match lock_now(file.reader().0, FlockOperation::NonBlockingLockShared) {

@@ -3,7 +3,7 @@
 //! * Memory: when the cache is full, the background flushes memtables and generations, so that reads no
 //!   longer look there first and their memory serves the cache.
 //! * Space: spare segment files and free slots are there for the next writes. At rest the device has them
-//!   back, once, and again behind work that was put off until then. What comes free later, by readers that
+//!   back, once, and again after work that was put off until then. What comes free later, by readers that
 //!   leave, comes back with the next writes.
 //!
 //! Only asked for where nothing else is due, and never waited for: a database that is quiescent stays so
@@ -11,80 +11,20 @@
 //! once.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use terrane_base::Result;
-use terrane_base::sync::Mutex;
 
 use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
 
-/// How long there must have been no write.
-const IDLE_MIN: Duration = Duration::from_millis(1000);
 /// Less than one part in this many of the write memory is not worth a flush.
 const REMAINS_SHARE: u64 = 32;
 /// The cache is full when less than one part in this many of it is free.
 const FULL_SHARE: u64 = 8;
 /// Steps of the epoch after which objects that no reader sees are free.
 const COLLECT_TURNS: u32 = 4;
-
-/// The state at the last look.
-#[derive(Debug, Default)]
-pub(crate) struct IdleWatch(Mutex<Seen>);
-
-#[derive(Debug, Default)]
-struct Seen {
-    bytes_written: u64,
-    since: Option<Duration>,
-    /// True if space was given back since.
-    has_reclaimed: bool,
-    /// Less than this is left of any table, since when nothing was written.
-    remains_below: Option<u64>,
-}
-
-impl IdleWatch {
-    /// Returns true if nothing was written for [`IDLE_MIN`], as far as looks at `bytes_written` show.
-    fn is_idle(&self, bytes_written: u64, now: Duration) -> bool {
-        let mut seen = self.0.lock();
-        debug_assert!(
-            seen.since.is_some() || !seen.has_reclaimed,
-            "space was given back before the first look"
-        );
-        match seen.since {
-            Some(since) if seen.bytes_written == bytes_written => now.saturating_sub(since) >= IDLE_MIN,
-            _ => {
-                let has_reclaimed = terrane_base::planted!(ReclaimOnce) && seen.has_reclaimed;
-                *seen = Seen { bytes_written, since: Some(now), has_reclaimed, remains_below: None };
-                false
-            }
-        }
-    }
-
-    /// Space becomes free without writes.
-    pub(crate) fn reclaim_again(&self) {
-        if !terrane_base::planted!(ReclaimOnce) {
-            self.0.lock().has_reclaimed = false;
-        }
-    }
-
-    /// Returns true if less than `bytes` is left of any table, by the last [`Self::note_remains`].
-    fn has_less_than(&self, bytes: u64) -> bool {
-        self.0.lock().remains_below.is_some_and(|below| below <= bytes)
-    }
-
-    /// Notes that less than `bytes` is left of any table; without a write it stays so.
-    fn note_remains(&self, bytes: u64) {
-        self.0.lock().remains_below = Some(bytes);
-    }
-
-    /// Returns true if this is the first call since the last look that found something written, or since
-    /// [`Self::reclaim_again`].
-    fn begins_reclaim(&self) -> bool {
-        !std::mem::replace(&mut self.0.lock().has_reclaimed, true)
-    }
-}
 
 impl Look<'_> {
     /// The next job of those that run while there are no writes.
@@ -156,38 +96,5 @@ impl Maintenance {
     /// that began before.
     pub(crate) fn collect_epochs(&self) {
         (0..COLLECT_TURNS).for_each(|_| terrane_base::epoch::pin().flush());
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_write_restarts_the_wait() {
-        let watch = IdleWatch::default();
-        let at = Duration::from_millis;
-        assert!(!watch.is_idle(5, at(0)), "the first look knows nothing of before");
-        assert!(!watch.is_idle(5, at(999)));
-        assert!(watch.is_idle(5, at(1000)));
-        assert!(!watch.is_idle(6, at(1500)));
-        assert!(!watch.is_idle(6, at(2499)));
-        assert!(watch.is_idle(6, at(2500)));
-    }
-
-    #[test]
-    fn space_is_given_back_again_behind_each_write_and_each_request() {
-        let watch = IdleWatch::default();
-        let begins_at_rest = |bytes_written: u64, from: u64| {
-            watch.is_idle(bytes_written, Duration::from_millis(from));
-            assert!(watch.is_idle(bytes_written, Duration::from_millis(from + 1000)));
-            watch.begins_reclaim()
-        };
-        assert!(begins_at_rest(5, 0));
-        assert!(!begins_at_rest(5, 5000), "once without a write");
-        assert!(begins_at_rest(6, 10_000), "again behind a write");
-        assert!(!begins_at_rest(6, 15_000));
-        watch.reclaim_again();
-        assert!(begins_at_rest(6, 20_000), "again behind a request");
     }
 }

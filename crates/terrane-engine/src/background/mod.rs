@@ -1,22 +1,30 @@
-//! Background work: a worker takes the most urgent job (`job.rs`) from the schedule (`scheduler.rs`).
+//! Background work: a worker (`workers.rs`) looks for the most urgent job (`next_work.rs`), takes it in the
+//! schedule (`scheduler.rs`) and runs it.
 //!
-//! Jobs: flushes (`flush/`), compactions (`compaction/`), journal segments (`journal/`), work for idle times
-//! (`idle.rs`), attempts on a full device (`space.rs`), scrubbing (`scrub.rs`). `retry.rs` remembers
-//! failures, `quarantine.rs` damaged inputs.
+//! Jobs (`job.rs`): flushes (`flush/`), compactions (`compaction/`), journal segments (`journal/`), work for
+//! idle times (`idle.rs`), attempts on a full device (`space.rs`), scrubbing (`scrub.rs`). `retry.rs`
+//! remembers failures, `quarantine.rs` damaged inputs, `state/` what parts keep. Callers ask by
+//! `requests.rs`, writers by `relief.rs`. `xtask/engine.txt` has the layers.
 
 pub(crate) mod compaction;
+mod damage;
 pub(crate) mod flush;
 pub(crate) mod idle;
 pub(crate) mod job;
 pub(crate) mod job_log;
 pub(crate) mod journal;
 pub(crate) mod maintenance;
+mod next_job;
+mod next_work;
 pub(crate) mod quarantine;
+mod relief;
 pub(crate) mod requests;
 pub(crate) mod retry;
 pub(crate) mod scheduler;
 pub(crate) mod scrub;
 pub(crate) mod space;
+pub(crate) mod state;
+mod workers;
 
 use std::sync::Arc;
 
@@ -25,11 +33,11 @@ use terrane_base::sync::atomic::AtomicU64;
 use terrane_compaction::{Compactor, LocalCompactor};
 use terrane_storage::Store;
 
-use crate::background::compaction::read_heavy::ReadHeavy;
-use crate::background::idle::IdleWatch;
 use crate::background::scheduler::Scheduler;
-use crate::background::scrub::Scrubber;
-use crate::background::space::SpaceAttempts;
+use crate::background::state::idle_watch::IdleWatch;
+use crate::background::state::load::ReadHeavy;
+use crate::background::state::scrubber::Scrubber;
+use crate::background::state::space_attempts::SpaceAttempts;
 use crate::observe::io_accounting::Flows;
 use crate::observe::ticker::Ticker;
 

@@ -80,31 +80,11 @@ impl Maintenance {
         Ok(())
     }
 
-    /// Asks for the flush of everything committed so far in `tables`; returns up to which number that is. A
-    /// caller that waits for it gets the error of tables whose background work has stopped.
-    pub(crate) fn request_flush(&self, tables: &[Arc<Table>]) -> SeqNo {
-        let mut upto = SeqNo(0);
-        self.journal.between_groups(&mut |next_seq| upto = SeqNo(next_seq.0 - 1));
-        for table in tables.iter().filter(|table| !table.is_stopped()) {
-            // One that refuses has stopped.
-            let _ = self.freeze(table);
-            table.want_flush(upto);
-        }
-        let is_asked = |table: &Arc<Table>| table.is_stopped() || table.flush_wanted() >= upto;
-        debug_assert!(
-            tables.iter().all(is_asked),
-            "a caller waits for a flush up to {upto} that is not asked for"
-        );
-        self.give_up_adapting();
-        self.background.scheduler.wake();
-        upto
-    }
-
     pub(crate) fn wait_for_flush(&self, tables: &[Arc<Table>], upto: SeqNo) -> Result<()> {
         debug_assert!(!self.options.read_only, "no worker is there that would end the wait");
         let seen = self.background.scheduler.ask(JobKinds::MEMORY, tables);
         self.background.scheduler.wait_for(|schedule| {
-            refuse_if_paused(schedule)?;
+            schedule.refuse_if_paused()?;
             Look { engine: self, schedule }.is_flush_done(tables, upto, seen)
         })
     }
@@ -126,7 +106,7 @@ impl Maintenance {
         let upto = self.request_flush(&tables);
         let is_left = |table: &Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
         // An error says that another caller closes the database.
-        let _ = self.background.scheduler.wait_until(|schedule| {
+        let _ = self.background.scheduler.wait_for(|schedule| {
             Ok(is_hopeless(schedule) || tables.iter().all(|table| table.is_stopped() || !is_left(table)))
         });
     }
@@ -161,7 +141,7 @@ impl Maintenance {
     pub fn compact_range(&self, table: &Arc<Table>, bounds: &Bounds) -> Result<()> {
         self.refuse_if_read_only()?;
         table.refuse_if_stopped()?;
-        let begun = self.begin_range();
+        let begun = self.background.scheduler.begin_range();
         let tables = [table.clone()];
         self.flush_and_wait(&tables)?;
         let request = table.request_compaction(RangeRequest::new(to_range(bounds), 0..=LEVEL_MAX, true));
@@ -296,6 +276,24 @@ impl Maintenance {
         }
     }
 
+    /// Holds compactions of ranges back: cancels those that run, and callers that wait for one get
+    /// `Cancelled`. Holds count: each is ended by one [`Maintenance::allow_range_compactions`]. Compactions
+    /// that the shape of a table needs go on.
+    pub fn hold_range_compactions(&self) {
+        self.background.scheduler.hold_ranges();
+    }
+
+    /// Ends one pause of manual compactions; does nothing if none is in force.
+    pub fn allow_range_compactions(&self) {
+        self.background.scheduler.allow_ranges();
+    }
+
+    /// Returns true if compactions of ranges are held back.
+    #[must_use]
+    pub fn holds_range_compactions(&self) -> bool {
+        self.background.scheduler.inspect(Schedule::holds_ranges)
+    }
+
     /// Cancels every compaction that runs now.
     pub fn cancel_compactions(&self) {
         self.background.scheduler.cancel(JobKinds::MERGES, CancelCause::Asked);
@@ -321,40 +319,12 @@ impl Maintenance {
 }
 
 impl Look<'_> {
-    /// Returns true if everything up to `upto` is flushed in `tables`, of which that was asked for when
-    /// `seen` was the newest piece of work.
-    ///
-    /// # Errors
-    /// As [`Maintenance::flush`].
-    pub(crate) fn is_flush_done(self, tables: &[Arc<Table>], upto: SeqNo, seen: u64) -> Result<bool> {
-        let waits = |table: &&Arc<Table>| !table.is_dropped() && !table.is_flushed(upto);
-        let mut waiting = tables.iter().filter(waits).peekable();
-        if waiting.peek().is_none() {
-            return Ok(true);
-        }
-        // The others are flushed first: with the journal off, nothing else keeps their rows.
-        let going_on: Vec<_> = waiting.filter(|table| !table.is_stopped()).cloned().collect();
-        if going_on.is_empty() {
-            return self.catalog.stop_of(Some(tables)).map_or(Ok(true), Err);
-        }
-        self.lasting_failure(JobKinds::MEMORY, Some(&going_on), seen).map_or(Ok(false), Err)
-    }
-
     /// An error while nothing can make progress: a job that keeps failing, on these tables or any, or a
     /// pause.
     fn report_failure_or_pause(self, tables: Option<&[Arc<Table>]>, seen: u64) -> Result<()> {
-        refuse_if_paused(self.schedule)?;
+        self.schedule.refuse_if_paused()?;
         self.lasting_failure(JobKinds::AWAITED, tables, seen).map_or(Ok(()), Err)
     }
-}
-
-pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
-    if schedule.is_paused() {
-        return Err(Error::invalid(
-            "the background is paused: call `resume_background` before waiting for it",
-        ));
-    }
-    Ok(())
 }
 
 /// Bounds as a range of the picker: its start is inclusive.

@@ -118,7 +118,7 @@ impl Failures {
     }
 
     /// Forgets failed work of these kinds that could be tried again. For when no job of these kinds runs or
-    /// is due: the work is not needed any more. The last failure may be of a step behind the one that
+    /// is due: the work is not needed any more. The last failure may be of a step after the one that
     /// mattered.
     pub(crate) fn forget_obsolete(&mut self, kinds: JobKinds) {
         debug_assert!(

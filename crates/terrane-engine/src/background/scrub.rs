@@ -6,12 +6,10 @@
 //! through tables, places and keys in order; where it stands is a key, not a pin, so a pass of days keeps no
 //! extent from being freed.
 
-use std::collections::BTreeSet;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::time::Duration;
 
-use terrane_base::sync::Mutex;
 use terrane_base::{Kind, Result, TableId, ValueTableId};
 use terrane_compaction::JobControl;
 use terrane_table::{Extent, verify_extent};
@@ -19,6 +17,7 @@ use terrane_table::{Extent, verify_extent};
 use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::background::quarantine::FINDINGS_MAX;
+use crate::background::state::scrubber::Position;
 use crate::observe::findings::Finding;
 use crate::observe::stats::add;
 use crate::table::Table;
@@ -27,32 +26,8 @@ use crate::table::catalog::{Catalog, name_of};
 /// Pieces of work per second at full rate.
 const PIECES_PER_SECOND: u64 = 10;
 
-/// The place of value tables, behind all others.
+/// The place of value tables, after all others.
 const VALUES: usize = usize::MAX;
-
-/// Where the next extent is looked for.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Position {
-    table: TableId,
-    /// Index of the overflow run or level among the table's places, or [`VALUES`].
-    place: usize,
-    /// The largest key of the last extent that was verified there; of value tables the number.
-    after: Option<Box<[u8]>>,
-}
-
-#[derive(Default)]
-struct State {
-    position: Position,
-    /// Time at which the next piece is due.
-    due: Duration,
-    findings: Vec<Finding>,
-    /// Files and offsets of the findings: a later pass finds the same again.
-    known: BTreeSet<String>,
-}
-
-/// How far scrubbing is and what it found.
-#[derive(Default)]
-pub(crate) struct Scrubber(Mutex<State>);
 
 impl Look<'_> {
     /// The next piece of scrubbing, if one is due.
@@ -141,8 +116,8 @@ impl ScrubJob<'_> {
     }
 }
 
-/// The first extent behind `position`, and the position behind it. It looks at the table of `position`
-/// and, behind its last extent, at those that follow: no extent costs a walk over all tables.
+/// The first extent after `position`, and the position after it. It looks at the table of `position`
+/// and, after its last extent, at those that follow: no extent costs a walk over all tables.
 fn next_extent(catalog: &Catalog, position: &Position) -> Option<(Position, Arc<Extent>)> {
     let mut from = position.table;
     while let Some(table) = catalog.first_from(from) {
@@ -154,7 +129,7 @@ fn next_extent(catalog: &Catalog, position: &Position) -> Option<(Position, Arc<
     None
 }
 
-/// The first extent of a table behind `position`, which lies in it or before it.
+/// The first extent of a table after `position`, which lies in it or before it.
 fn next_in_table(table: &Table, position: &Position) -> Option<(Position, Arc<Extent>)> {
     debug_assert!(table.id >= position.table, "the pass is past table {:?}", table.id);
     let tree = table.pinned().tree;

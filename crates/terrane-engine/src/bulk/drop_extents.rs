@@ -22,6 +22,7 @@ use terrane_table::Extent;
 
 use crate::background::compaction::install::Install;
 use crate::background::maintenance::Maintenance;
+use crate::background::scheduler::Choice;
 use crate::background::scheduler::flush_hold::refuse_if_paused;
 use crate::observe::stats::add;
 use crate::read::row_cache::forget_rows_within;
@@ -80,8 +81,7 @@ impl Maintenance {
     /// Chooses and claims the extents that can be dropped, and waits for jobs that hold some of them; `None`
     /// if no extent can be dropped.
     fn claim_within(&self, table: &Table, bounds: &Bounds) -> Result<Option<(Chosen, ClaimId)>> {
-        let mut claimed = None;
-        self.background.scheduler.wait_until(|schedule| {
+        let claimed = self.background.scheduler.claim(|schedule| {
             // A job that panicked keeps its claim.
             table.refuse_if_stopped()?;
             if let Some(error) = schedule.quarantine.of(table.id) {
@@ -89,17 +89,17 @@ impl Maintenance {
             }
             let chosen = choose(&table.pinned().tree, bounds);
             if chosen.is_empty() {
-                return Ok(true);
+                return Ok(Choice::Nothing);
             }
             self.refuse_if_seen(&chosen)?;
             debug_assert!(table.is_of(&self.catalog), "a claim on the levels of another database");
-            let Some(claim) = schedule.claims.take(claim_of(table, &chosen)) else {
-                return refuse_if_paused(schedule).map(|()| false);
-            };
-            claimed = Some((chosen, claim));
-            Ok(true)
+            let claim = claim_of(table, &chosen);
+            if !schedule.claims.allows(&claim) {
+                return refuse_if_paused(schedule).map(|()| Choice::Wait);
+            }
+            Ok(Choice::Take(chosen, vec![claim]))
         })?;
-        Ok(claimed)
+        Ok(claimed.map(|(chosen, claims)| (chosen, claims[0])))
     }
 
     /// Refuses to drop what a snapshot sees.

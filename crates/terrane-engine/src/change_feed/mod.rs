@@ -7,7 +7,7 @@
 //!    show at its commit, and announced extents show if they were ingested (`ingest_mark.rs`)
 //! 4. if there is no next batch: wait until a commit wakes the reader.
 //!
-//! A reader needs no open database: beside another process that writes, it reads the segments of that
+//! A reader needs no open database: while another process writes, it reads the segments of that
 //! process.
 
 mod change;

@@ -165,7 +165,7 @@ impl Check<'_> {
                 self.report.segments += replayed.segments.len() as u64;
                 self.report.bytes += replayed.bytes;
                 // Opened for reading only, the last segments are as their writer left them: a group that it
-                // was writing when it died is cut by the next recovery, and is no damage. The opening has
+                // was writing when it died is cut by the next recovery, and is not damage. The opening has
                 // checked all that must be whole.
                 if let Some(cut) = replayed.cut.filter(|_| !self.engine.options.read_only) {
                     let error = Error::corrupt(format!("a complete segment ends early: {}", cut.reason));

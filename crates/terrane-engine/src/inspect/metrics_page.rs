@@ -26,7 +26,7 @@ const PAGE_TABLES_MAX: usize = 32;
 /// Most readers of a page.
 const PAGE_READERS_MAX: usize = 16;
 
-/// Numbers of a table that are no metrics of their own: reads and seeks by samples.
+/// Numbers of a table that are not metrics of their own: reads and seeks by samples.
 const SAMPLED: [&str; 2] = ["reads", "seeks"];
 
 impl Shared {

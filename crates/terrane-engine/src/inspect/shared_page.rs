@@ -19,7 +19,8 @@ use terrane_levels::directory::{CURRENT, LOCK, METRICS};
 const ATTEMPTS_MAX: u32 = 20;
 /// The time between two attempts.
 const PAUSE: Duration = Duration::from_millis(2);
-/// Intervals of its writer after which a page is old, and the least time: a busy machine is no dead writer.
+/// Intervals of its writer after which a page is old, and the least time: a busy machine is not a dead
+/// writer.
 const INTERVALS_MAX: u32 = 3;
 const OLD_MIN: Duration = Duration::from_secs(2);
 
@@ -52,8 +53,8 @@ pub struct SharedMetrics {
 ///
 /// # Errors
 /// `NotFound` if there is no database, or no process has it open for writing; `Busy` if that process shares
-/// no page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are no page of a
-/// known version; `Io`.
+/// no page (yet, or any more: it closes the database); `Corrupt`, `Invalid` for bytes that are not a page of
+/// a known version; `Io`.
 pub fn read_metrics_page(disk: &dyn Disk, dir: &Path, env: &Env) -> Result<SharedMetrics> {
     let mut attempt = 1;
     let page = loop {

@@ -33,7 +33,7 @@ impl Recovery<'_> {
             Outcome::SetAside => self.place_of_aside(),
             Outcome::Lost(why) => format!("they are lost: {why}"),
         });
-        // Records that were set aside are no damage of the database any more.
+        // Records that were set aside are not damage of the database any more.
         Ok(Vec::new())
     }
 

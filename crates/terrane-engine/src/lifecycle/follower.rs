@@ -8,12 +8,12 @@
 //! 2. Journal segments are copied, and the copies are checked, groups, batches and chain: nothing in them
 //!    changes any more.
 //! 3. A segment leaves the manifest, durably, before its file is used again. The manifest is read once more
-//!    behind the copying: if every segment is still listed, each was whole then. If not, all begins again.
+//!    after the copying: if every segment is still listed, each was whole then. If not, all begins again.
 //! 4. It ends in front of extents that come in just now ([`crate::ingest_mark`]): what was committed
 //!    behind them has no reader yet, not even in the primary.
 //! 5. Where no process writes, the view is what an opening that locks the database would show: the whole
 //!    journal, with all that such an opening checks. A look at the lock in front, and the epoch of the
-//!    manifest in front of the look and behind say so: every opening for writing raises it. The lock is free
+//!    manifest before the look and after it say so: every opening for writing raises it. The lock is free
 //!    meanwhile.
 //! 6. Extents are read when they are needed. The primary may have used their slots again: every index block
 //!    and filter is held against the checksum that the manifest gave this view, every data block against the
@@ -60,7 +60,7 @@ pub(crate) struct Following<'a> {
 }
 
 impl<'a> Following<'a> {
-    /// A view behind `previous`, whose journal is in the directory `dir` of `disk`.
+    /// A view after `previous`, whose journal is in the directory `dir` of `disk`.
     pub(super) fn behind(
         disk: &'a Arc<dyn Disk>,
         dir: &'a Path,
@@ -196,7 +196,7 @@ impl Engine {
 }
 
 /// The error of the lock, if a process has the database in `dir` open for writing. Otherwise the epoch, which
-/// is read in front of the look: a process that opens the database for writing behind it raises the epoch.
+/// is read before the look: a process that opens the database for writing after it raises the epoch.
 fn look_for_writer(own: &dyn Disk, disk: &Arc<dyn Disk>, dir: &Path) -> (Option<Error>, Option<u64>) {
     let writer = writer_of(own, dir);
     if writer.is_some() {

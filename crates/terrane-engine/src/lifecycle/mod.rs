@@ -1,6 +1,6 @@
 //! From opening to closing: `open/`, recovery of the journal (`recover.rs`), filters of the replay
 //! (`replay_filter/`), and views of a database that another process writes (`follower.rs`; `followed.rs` if
-//! its parts lie elsewhere); notes with tables (`comment.rs`); the close behind the last handle
+//! its parts lie elsewhere); notes with tables (`comment.rs`); the close after the last handle
 //! (`close_apart.rs`).
 
 mod behind;

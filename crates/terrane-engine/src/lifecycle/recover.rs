@@ -313,7 +313,7 @@ impl Recovery<'_> {
         let overtaken = replayed.segments.iter().filter(|_| is_overtaken).map(|segment| &segment.spec);
         ops.extend(replayed.unused.iter().chain(overtaken).map(|spec| EditOp::RemoveSegment { id: spec.id }));
         if is_overtaken || replayed.segments.is_empty() {
-            // The journal holds nothing: it begins behind `last_seq`, for every table.
+            // The journal holds nothing: it begins after `last_seq`, for every table.
             let behind = || self.tables.iter().filter(|table| table.flushed_seq() < last_seq);
             let behind = |most| behind().map(|table| table.id).take(most).collect();
             ops.extend(flushed_up_to(self.manifest, last_seq, behind));

@@ -122,7 +122,7 @@ impl Drop for InFlight<'_> {
 }
 
 /// The keys that a batch writes, ascending, each once. Every owner that locks several keys does so in this
-/// order. Log data is no key: two batches with log data do not conflict by it.
+/// order. Log data is not a key: two batches with log data do not conflict by it.
 pub(crate) fn keys_of(batch: &Batch) -> Arc<[LockKey]> {
     let points = batch
         .records()

@@ -1,8 +1,8 @@
 //! State of transactions that commits check: locks, the conflict window, and the gate of a commit.
 //!
-//! * `lock_table/`: locks on keys, for transactions and for every commit beside one; `wait_graph.rs`: which
-//!   transaction waits for which; `key_range.rs`: ranges of keys; `range_locks.rs`: locks of ranges, which
-//!   exclude locks of keys in them; `lock_expiry.rs`: transactions with a timeout.
+//! * `lock_table/`: locks on keys, for transactions and for every commit while one is open; `wait_graph.rs`:
+//!   which transaction waits for which; `key_range.rs`: ranges of keys; `range_locks.rs`: locks of ranges,
+//!   which exclude locks of keys in them; `lock_expiry.rs`: transactions with a timeout.
 //! * `conflict_window/`: which commit changed a key last, commits in flight; `window_keys.rs`: the same in
 //!   the order of a comparator.
 //! * `gate.rs`: a commit through locks and window. `ingest_guard.rs`: ranges into which extents come.

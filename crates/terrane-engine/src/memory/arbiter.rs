@@ -2,7 +2,7 @@
 //! applies it.
 //!
 //! One tick, from three places: a writer after each quantum of bytes ([`MemoryArbiter::tick_of_writer`]), the
-//! background between two pieces of work ([`MemoryArbiter::tick_of_background`]) and behind work
+//! background between two pieces of work ([`MemoryArbiter::tick_of_background`]) and after work
 //! ([`MemoryArbiter::takes_trim`]). Beside them a job that begins or ends, a batch that asks for room and a
 //! changed ceiling divide the memory again at once.
 //!

@@ -23,8 +23,10 @@
 //!    room for the bytes that writers take from one tick to the next, so that they need not wait for
 //!    evictions. Writers wait once half of the slack is left ([`MemoryPlan::step_bytes`]). Mostly the cache
 //!    has evicted by then. But an evicted block is free only when no reader is in the middle of a look, and a
-//!    reader
-//!    it: nothing that they could wait for frees it.
+//!    reader without a processor may stay there for long.
+//! 4. *Readers* ([`MemoryPlan::beside_readers`]): an index that left its table while readers hold it belongs
+//!    to no part. The limit of the cache is smaller by as much, down to half of the cache's own share.
+//!    Writers do not wait for such memory: no event that they could wait for frees it.
 //! 5. *Trim* ([`trim`]): an allocator keeps what was freed. When the cache has given up one part in
 //!    [`TRIM_SHARE`] of the ceiling since the last trim, or a job has ended, the background returns freed
 //!    memory to the system: glibc keeps up to some megabytes of a job's buffers for each thread.
@@ -314,7 +316,7 @@ impl MemoryPlan {
     /// Most bytes of a batch that is alone in memory, with the index over it: what writers and the cache may
     /// hold together, or writers alone where that is fixed. Less a step that stays free up to the next look,
     /// the bytes that the cache and empty memtables cannot give up, and two segments: the one that was
-    /// prepared before the batch, and the one behind it.
+    /// prepared before the batch, and the one after it.
     pub(super) fn largest_batch(&self) -> u64 {
         let most = if self.adaptive { self.shared_bytes() - self.step_bytes() } else { self.write_bytes };
         let left = most.saturating_sub(most / KEPT_SHARE + 2 * self.segment_bytes);

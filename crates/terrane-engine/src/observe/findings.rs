@@ -22,7 +22,7 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// Names of tables whose key order is not registered: the order of their keys was not checked.
     pub unordered: Vec<String>,
-    /// Files with records that lay behind a break of the journal when the database was opened: they are no
+    /// Files with records that lay behind a break of the journal when the database was opened: they are not a
     /// part of it, [`repair`](crate::repair()) reads them, and nothing but the caller removes them.
     pub set_aside: Vec<PathBuf>,
     /// Tables looked at.

@@ -142,7 +142,7 @@ impl Rows<'_> {
     }
 
     /// Hands the row cache what runs and levels had as the newest version, as stored: with its expiry, if it
-    /// has one. An operand is no row: it means nothing alone.
+    /// has one. An operand is not a row: it means nothing alone.
     #[inline]
     pub(crate) fn fill(
         &self,

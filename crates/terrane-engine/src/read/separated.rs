@@ -36,7 +36,7 @@ pub(crate) fn inline(
 /// Returns true if a pointer, whose bytes are as stored, leads to a value: it has not expired.
 ///
 /// # Errors
-/// `Corrupt` if the bytes are no pointer.
+/// `Corrupt` if the bytes are not a pointer.
 pub(crate) fn leads_to_value(pointer: SeqKind, bytes: &[u8], now: &ReadClock<'_>) -> Result<bool> {
     let stored = Stored::of_entry(pointer, bytes)?;
     ValuePointer::decode(stored.value)?;

@@ -3,7 +3,7 @@
 //!
 //! Their numbers were given to other commits since. So what has a number above the last commit that the
 //! opening kept is newer than all of them, and what has one up to it is older. Segments with records up to it
-//! are copied before, later ones behind. Extents are copied before, so they are asked about each key. What
+//! are copied before, later ones after. Extents are copied before, so they are asked about each key. What
 //! was merged away since, a deleted key for example, cannot be asked about: it may be back.
 
 use std::collections::BTreeMap;

@@ -5,7 +5,7 @@
 //! all rows in the order of the keys:
 //! 1. it takes all versions of the least key, newest first, each number once (`versions.rs`);
 //! 2. leaves out those that a range delete of any extent hides;
-//! 3. writes the newest one, or the operands down to the first version that is no operand.
+//! 3. writes the newest one, or the operands down to the first version that is not an operand.
 //!
 //! A block that cannot be read is a loss, and what other rows have of its keys is uncertain: the block may
 //! have had newer versions. So is what comes from an extent that the manifest does not list.

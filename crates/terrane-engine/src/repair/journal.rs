@@ -31,7 +31,7 @@ pub(super) struct Source {
     pub(super) bytes: u64,
     /// The last record up to that end.
     pub(super) last: Option<SeqNo>,
-    /// Without an end: the last commit that an opening kept which set aside what came behind.
+    /// Without an end: the last commit that an opening kept which set aside what came after it.
     pub(super) kept: Option<SeqNo>,
 }
 

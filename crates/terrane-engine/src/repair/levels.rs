@@ -256,7 +256,10 @@ impl Repair<'_> {
         }
         let key = std::mem::take(&mut versions.key);
         let newer = versions.list.split_last().map_or(&[][..], |(_, newer)| newer);
-        debug_assert!(newer.iter().all(|(seq_kind, _)| seq_kind.is_merge()), "only the oldest is no operand");
+        debug_assert!(
+            newer.iter().all(|(seq_kind, _)| seq_kind.is_merge()),
+            "only the oldest is not an operand"
+        );
         let reached = self.reached.of(copying.old, &key, copying.place + 1);
         for (seq_kind, value) in
             versions.list.drain(..).rev().filter(|(seq_kind, _)| seq_kind.seq() > reached)
@@ -315,7 +318,7 @@ struct Copying<'h> {
     newer: &'h [&'h Hole],
 }
 
-/// Versions of one key, newest first, up to one that is no operand.
+/// Versions of one key, newest first, up to one that is not an operand.
 #[derive(Default)]
 struct Versions {
     key: Vec<u8>,

@@ -146,7 +146,7 @@ mod tests {
 
     use crate::repair::versions::Whose;
 
-    /// Extents by the edit that they were written behind (0: long ago), of which each names those before it
+    /// Extents by the edit after which they were written (0: long ago), of which each names those before it
     /// that it replaced from "f" to "q".
     fn lineage(extents: &[(u64, &[usize])]) -> Lineage {
         let known = extents.iter().enumerate().map(|(by, (edit, _))| Known {

@@ -81,7 +81,7 @@ impl Footers {
             let Some(ancestor) = ancestor else { break };
             before.insert(0, ancestor.before);
         }
-        debug_assert!(!before.contains(&own), "a database is no copy of itself");
+        debug_assert!(!before.contains(&own), "a database is not a copy of itself");
     }
 
     /// Looks for footers in all data files.

@@ -1,7 +1,7 @@
 //! How far a repair has come with each key of a table with a merge operator: a version that lies in two
 //! places must not be folded twice.
 //!
-//! Places are copied deepest first, and the journal behind them. So the versions of a key that are copied
+//! Places are copied deepest first, and the journal after them. So the versions of a key that are copied
 //! already are those of the deeper places, and are looked up there, in the damaged database: that takes the
 //! memory of a small cache, however many keys there are.
 

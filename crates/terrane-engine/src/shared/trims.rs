@@ -12,9 +12,9 @@ use crate::ingest_mark::Marks;
 
 /// See the [module](self).
 pub(crate) struct Trims {
-    /// Only one thread trims the journal at a time, and none beside a copy or an ingest.
+    /// Only one thread trims the journal at a time, and none during a copy or an ingest.
     trimming: Mutex<()>,
-    /// No thread trims beside a check.
+    /// No thread trims during a check.
     checking: Mutex<()>,
     /// Trims that run, or wait for their turn.
     trims: AtomicU64,
@@ -80,8 +80,8 @@ impl Trims {
         Checking { _no_trim: self.checking.lock(), _counted: counted }
     }
 
-    /// Waits until nothing else has the segments. For a close, beside which no job runs: these would wait for
-    /// a check behind it.
+    /// Waits until nothing else has the segments. For a close, during which no job runs: jobs would wait for
+    /// a check after it.
     pub(crate) fn hold_for_trim(&self) -> Trimming<'_> {
         let counted = Counted::in_(&self.trims);
         debug_assert!(self.is_trimming(), "a trim that waits is seen as well");

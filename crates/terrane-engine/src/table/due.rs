@@ -158,7 +158,7 @@ impl DueTables {
     }
 
     /// Notes whether a table's ledger `has_records`. That is asked under the lock: a writer that adds the
-    /// first one meanwhile notes the table behind it.
+    /// first one meanwhile notes the table after it.
     pub(crate) fn note_unflushed(&self, table: TableId, has_records: impl FnOnce() -> bool) {
         let mut sets = self.0.lock();
         match has_records() {
@@ -271,7 +271,7 @@ impl Sets {
         self.in_turn.range((after, Unbounded)).chain(&self.in_turn).take(count).copied()
     }
 
-    /// The same; the next call begins behind them.
+    /// The same; the next call begins after them.
     fn next_in_turn(&mut self) -> Vec<TableId> {
         let next: Vec<_> = self.in_turn_next().collect();
         self.last = next.last().copied().or(self.last);
@@ -345,7 +345,7 @@ impl Catalog {
     pub(crate) fn scanned(&self) -> Vec<Arc<Table>> {
         let mut sets = self.due().0.lock();
         let guard = terrane_base::epoch::pin();
-        // Under the lock: a scan that counts beyond the limit again comes behind it.
+        // Under the lock: a scan that counts beyond the limit again comes after it.
         let is_many = |id: &TableId| self.get(*id, &guard).is_some_and(|table| table.passed.are_many());
         sets.scanned.retain(is_many);
         let ids = sets.scanned.clone();

@@ -68,7 +68,7 @@ impl TableEdit<'_> {
             .map_err(|error| self.table.stop(error.message(), Left::Nothing))
     }
 
-    /// The same behind an edit that says what `next` has.
+    /// The same after an edit that says what `next` has.
     ///
     /// # Errors
     /// `Poisoned` as [`TableEdit::replace`], but the caller has to stop the table.
@@ -304,7 +304,7 @@ impl LedgerEntry {
     }
 }
 
-/// A cursor over a generation that counts the entries that a flush takes: the flush calls `next` behind each.
+/// A cursor over a generation that counts the entries that a flush takes: the flush calls `next` after each.
 /// The flush closed the generation to merges, so it has as many entries when the flush ends as when it began.
 /// The steps of the flush together, or the dump that replaced them, must have taken each of them.
 pub(crate) struct Completeness {

@@ -34,7 +34,7 @@ impl TableLoad {
         }
     }
 
-    /// Returns true if the table was not listed yet; it is from now on. To be called behind the counts.
+    /// Returns true if the table was not listed yet; it is from now on. To be called after the counts.
     #[inline]
     pub(crate) fn enter_list(&self) -> bool {
         // AcqRel, as below: of two exchanges the later one sees what was counted before the earlier one.

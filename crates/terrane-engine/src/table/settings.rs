@@ -329,7 +329,7 @@ fn chunk_bytes(options: &Options) -> Option<u64> {
 /// which the journal holds until the next rotation, and the prepared one leave room for one more batch.
 const LONG_SEGMENT_SHARE: u64 = 8;
 
-/// Most bytes of the segment that is prepared behind a batch that fits no ordinary one.
+/// Most bytes of the segment that is prepared after a batch that fits no ordinary one.
 pub(crate) fn long_segment_bytes(options: &Options) -> u64 {
     (options.write_memory_bytes / LONG_SEGMENT_SHARE).max(options.segment_bytes)
 }

@@ -4,7 +4,7 @@
 //! further attempt would append one more, about extents that no read looks at; and what the manifest says of
 //! the table and what its read view has differ from then on. So the first refusal stops the table: no work on
 //! it is given out, and nothing installs anything in it (that is looked at under `Table::installing`, so no
-//! edit comes behind the one that was refused). Segments are no longer trimmed, whichever tables they are of:
+//! edit comes after the one that was refused). Segments are no longer trimmed, whichever tables they are of:
 //! the next opening replays them. Reads go on, and writes until memory is full. A caller that waits for the
 //! table, or asks for work on it by name, gets the error of the refusal.
 //!

@@ -311,7 +311,7 @@ impl Table {
         }
     }
 
-    /// Notes again what the table has, if the active memtable has grown enough. Called by writers behind
+    /// Notes again what the table has, if the active memtable has grown enough. Called by writers after
     /// their records.
     #[inline]
     pub(crate) fn note_growth(&self, record_bytes: u64) {

@@ -240,7 +240,7 @@ impl<'e> WriteControl<'e> {
             .run_bytes
             .load(Ordering::Relaxed)
             .max(self.memory.generation_limit() / 2);
-        debug_assert!(run_bytes > 0, "a full generation has bytes, or a backlog is no number");
+        debug_assert!(run_bytes > 0, "a full generation has bytes, or a backlog is not a number");
         let generations = (bytes / run_bytes as f64).max(tree.runs.len() as f64 / SMALL_RUNS);
         let (start, end) = (limits.overflow_runs_trigger as f64, settings.overflow_runs_max as f64);
         let of_runs = backlog_of_runs(generations, start, end);

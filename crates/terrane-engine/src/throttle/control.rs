@@ -20,7 +20,7 @@ pub(crate) trait Relief {
     /// memory as possible comes back. Waits for no flush.
     fn make_room(&self);
 
-    /// Has everything in memory flushed behind a batch that is larger than its share.
+    /// Has everything in memory flushed after a batch that is larger than its share.
     fn flush_behind(&self);
 
     /// Returns true if flushes are paused.

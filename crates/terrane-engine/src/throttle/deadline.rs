@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::shared::Shared;
 
-/// How long a write that is no part of a transaction and has no deadline waits for locks of transactions.
+/// How long a write that is not a part of a transaction and has no deadline waits for locks of transactions.
 pub(crate) const LOCK_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// When the admission of a batch ends.

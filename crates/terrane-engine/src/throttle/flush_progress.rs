@@ -150,7 +150,7 @@ mod tests {
         assert_eq!(all, Progress { left_bytes: 0.95 * 48_000.0 + 24_000.0, rate: 7_500.0 }, "both together");
     }
 
-    /// Writers that keep to the rate, beside a flush of half of the memory: the rate at each step, and the
+    /// Writers that keep to the rate during a flush of half of the memory: the rate at each step, and the
     /// room at its end.
     fn beside_a_flush(flush_rate: impl Fn(usize) -> f64) -> (Vec<f64>, f64) {
         let (mut room, mut left, mut rates) = (0.5, 0.5, Vec::new());

@@ -118,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn a_short_pause_is_no_end() {
+    fn a_short_pause_is_not_an_end() {
         let inflow = IngestRate::default();
         assert!(!inflow.was_strong(at(1000)), "nothing ever came");
         assert!(inflow.is_strong(at(1000), 10 * MIB, 16 * MIB));

@@ -62,7 +62,7 @@ impl Needs {
         self.bytes + self.index_bytes
     }
 
-    /// With the segment that is prepared behind the batch: one may be as long as long segments are, unless
+    /// With the segment that is prepared after the batch: one may be as long as long segments are, unless
     /// the journal has short ones again to make room.
     fn room(&self, options: &Options, is_short: bool) -> u64 {
         self.sum() + if is_short { options.segment_bytes } else { long_segment_bytes(options) }
@@ -229,7 +229,7 @@ impl LargeWait<'_, '_> {
         }
         // While flushes are paused only this batch waits: it would hold all others back for as long.
         let is_paused = control.background.is_paused();
-        // Others wait for flushes and trims, not for compactions behind these, which free no memory.
+        // Others wait for flushes and trims, not for compactions after these, which free no memory.
         let is_freeing = control.background.frees_memory();
         control.throttle.pressure.hold(!is_paused && (self.asked == 0 || is_freeing));
         control.memory.promise(if is_paused { 0 } else { bytes });

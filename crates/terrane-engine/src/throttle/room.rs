@@ -18,7 +18,7 @@ const IDLE_MAX: Duration = Duration::from_millis(500);
 const IDLE_LOOKS_MIN: u32 = 8;
 
 /// The write memory that a batch of `bytes` takes. One that fits no ordinary segment gets a longer one,
-/// and the segment that is prepared behind it may be as long as long segments are.
+/// and the segment that is prepared after it may be as long as long segments are.
 fn room_for(bytes: u64, options: &Options) -> u64 {
     let is_oversized = bytes >= options.segment_bytes;
     if is_oversized { bytes + long_segment_bytes(options) } else { bytes }

@@ -44,7 +44,7 @@ impl TableDebts {
     pub(super) fn note(&self, table: TableId, look: impl FnOnce() -> (f64, bool)) {
         let mut inner = self.0.lock();
         let (backlog, is_slow) = look();
-        debug_assert!(!backlog.is_nan(), "a backlog that is no number ranks before all tables with debt");
+        debug_assert!(!backlog.is_nan(), "a backlog that is not a number ranks before all tables with debt");
         inner.remove(table);
         if backlog > -1.0 || is_slow {
             inner.insert(table, Debt { rank: rank_of(backlog), is_slow });

@@ -14,7 +14,7 @@ pub(super) struct Turns(Mutex<Queue>);
 #[derive(Debug, Default)]
 struct Queue {
     newest: u64,
-    /// Those that wait, behind the one whose turn it is.
+    /// Those that wait, after the one whose turn it is.
     waiting: VecDeque<u64>,
 }
 

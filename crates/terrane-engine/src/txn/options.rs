@@ -5,11 +5,11 @@ use std::time::Duration;
 /// The effects of concurrent transactions that a transaction may see. Each level includes the promises of the
 /// weaker ones.
 ///
-/// | | dirty, aborted, intermediate and cyclic reads and writes | lost updates, changing reads, read skew | write skew, phantoms |
+/// | effect | `ReadCommitted` | `Snapshot` | `Serializable` |
 /// |---|---|---|---|
-/// | `ReadCommitted` | absent | possible | possible |
-/// | `Snapshot` | absent | absent | possible |
-/// | `Serializable` | absent | absent | absent |
+/// | dirty, aborted, intermediate and cyclic reads and writes | absent | absent | absent |
+/// | lost updates, changing reads, read skew | possible | absent | absent |
+/// | write skew, phantoms | possible | possible | absent |
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Isolation {
     /// Each read sees the commits before it begins. The transaction reads rows that must not change until its
@@ -20,7 +20,7 @@ pub enum Isolation {
     Snapshot,
     /// As if all transactions that change something had run one after the other, in the order of their
     /// commits, and those that only read at the moment that they see. The default: the one level at which a
-    /// transaction that is right alone is right beside others.
+    /// transaction that is right alone is right while others run.
     #[default]
     Serializable,
 }

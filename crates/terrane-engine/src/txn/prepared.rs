@@ -59,7 +59,7 @@ impl WritePath {
         waiting.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Commits a prepared transaction, and the changes of `more` behind its own, all or nothing: their keys
+    /// Commits a prepared transaction, and the changes of `more` after its own, all or nothing: their keys
     /// are locked for it as far as they are not yet. Returns its position in the order of commits.
     ///
     /// # Errors
@@ -183,7 +183,7 @@ impl<'e> TwoPhase<'e> {
         Ok(committed.seq)
     }
 
-    /// Enters the commit of a prepared transaction into the window, behind running commits; `more` is the
+    /// Enters the commit of a prepared transaction into the window, after running commits; `more` is the
     /// flight of its further changes.
     fn resume(self, waiting: &Waiting, more: Option<FlightId>, permit: &WritePermit<'_>) -> Result<()> {
         let lock_wait = self.lock_wait(RESUME_TIMEOUT).with_room(Some(permit));

@@ -4,7 +4,7 @@
 //!
 //! Every write takes these steps in this order: plain batches here, transactions in `txn/transaction.rs` and
 //! `txn/prepared.rs`, which validate at the gate. Memory that is reserved is given back before a wait at the
-//! gate, and taken again behind it: an owner of locks may need it.
+//! gate, and taken again after it: an owner of locks may need it.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -99,7 +99,7 @@ impl WritePath {
         self.behind_attempt(batch, wait.admission.is_some(), full, &write)
     }
 
-    /// Runs `write`, which admits `batch` and commits it, and times a sample; once more, behind an attempt to
+    /// Runs `write`, which admits `batch` and commits it, and times a sample; once more, after an attempt to
     /// give space back, if the device has no room for it (`full.rs`). With `is_bounded` the writer waits for
     /// a limited time only: it asks for the attempt and is refused, unless none is under way.
     ///
@@ -153,7 +153,7 @@ impl WritePath {
     }
 
     /// Commits a batch that is admitted and past the gate: the journal numbers, places and persists it, this
-    /// thread indexes its records, and they are published behind all earlier ones.
+    /// thread indexes its records, and they are published after all earlier ones.
     #[inline]
     pub(crate) fn commit_batch(&self, batch: &Batch, sync: bool) -> Result<Committed> {
         let mut end = JournalPlace::default();

@@ -18,11 +18,11 @@
 use terrane_base::{Batch, Error, RecordKind, Result, SeqNo};
 use terrane_journal::Journal;
 
-use crate::background::space::{Answer, Outcome};
+use crate::background::state::space_attempts::{Answer, Outcome};
 use crate::write::WritePath;
 
 impl WritePath {
-    /// Writes `batch` by `write` once more, behind an attempt to give space back, where the device had no
+    /// Writes `batch` by `write` once more, after an attempt to give space back, where the device had no
     /// room for it, as `full` says. With `is_bounded` the writer waits for a limited time only: it has the
     /// attempt begun, too, and is refused instead of waiting for it.
     ///
@@ -63,7 +63,7 @@ impl WritePath {
 }
 
 /// While it lives, the next segment may take of the room that is kept for flushes. Not any longer, for the
-/// puts behind it, where this batch needed no segment.
+/// puts after it, where this batch needed no segment.
 struct KeptRoom<'j>(&'j dyn Journal);
 
 impl KeptRoom<'_> {

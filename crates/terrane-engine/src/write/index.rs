@@ -24,7 +24,7 @@ pub(crate) fn insert(memtable: &Memtable, segment: &Arc<SegmentMemory>, offset: 
     unsafe { memtable.insert(segment, offset, seq) }
 }
 
-/// The range deletes of a batch. Its writer indexes them together, behind the other records of the batch:
+/// The range deletes of a batch. Its writer indexes them together, after the other records of the batch:
 /// each step leaves a state of the memtable's range deletes behind, which takes memory until the guard of the
 /// writer ends.
 #[derive(Default)]

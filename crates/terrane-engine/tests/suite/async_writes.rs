@@ -115,7 +115,7 @@ fn a_close_waits_for_tickets_and_callbacks() {
     assert!(tickets.iter().all(|ticket| ticket.is_done() && ticket.wait().is_ok()));
     assert_eq!(engine.write_async(&batch(0), true).unwrap_err().kind(), Kind::Cancelled);
     let again = open(disk.crash(1), &small_options()).unwrap();
-    assert!((0..210).all(|number| has(&again, number)), "a dropped ticket is no dropped write");
+    assert!((0..210).all(|number| has(&again, number)), "a dropped ticket is not a dropped write");
 }
 
 #[test]

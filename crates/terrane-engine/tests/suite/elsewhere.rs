@@ -147,7 +147,7 @@ fn an_operation_that_needs_all_in_one_directory_is_refused_by_name() {
         Engine::follow_on(&disk, dir, &options, &Env::real(), &Functions::default(), None).err(),
         terrane_engine::repair_on(&disk, dir, Path::new("/repaired"), &options, Env::real()).err(),
     ];
-    for refused in as_a_whole.map(|refused| refused.expect("a journal is no database")) {
+    for refused in as_a_whole.map(|refused| refused.expect("a journal is not a database")) {
         assert_eq!(refused.kind(), Kind::Invalid, "{refused}");
         assert!(refused.message().contains(ELSEWHERE), "the error says where the rest is: {refused}");
     }
@@ -155,7 +155,7 @@ fn an_operation_that_needs_all_in_one_directory_is_refused_by_name() {
 }
 
 #[test]
-fn a_directory_with_something_else_is_no_place_for_the_journal() {
+fn a_directory_with_something_else_is_not_a_place_for_the_journal() {
     let place = Fixture::new();
     let engine = support::open(place.disk.clone(), &small_options()).unwrap();
     engine.close().unwrap();

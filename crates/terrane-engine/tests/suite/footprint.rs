@@ -219,7 +219,7 @@ fn a_close_removes_no_segment_that_the_manifest_still_lists() {
     }
 }
 
-/// A flush that fails is no failure of the close, and nothing is lost by it.
+/// A flush that fails is not a failure of the close, and nothing is lost by it.
 #[test]
 fn a_close_whose_flush_fails_succeeds() {
     let faults = [

@@ -103,7 +103,7 @@ fn repaired(disk: &MemDisk) -> RepairReport {
 
 /// Groups that were never durable are cut, also if a value in them looks like a durable group.
 #[test]
-fn a_value_in_a_torn_group_is_no_durable_mark() {
+fn a_value_in_a_torn_group_is_not_a_durable_mark() {
     let (disk, path, value_at) = database();
     flip(&disk, &path, value_at);
     let engine = open(disk, &small_options()).unwrap_or_else(|error| panic!("{error}"));

@@ -206,7 +206,7 @@ fn a_flipped_byte_of_an_index_block_takes_nothing_without_a_manifest() {
     }
 }
 
-/// The rows that differ lie in a loss of a range of keys, and are no other ones.
+/// The rows that differ lie in a loss of a range of keys, and are not other ones.
 fn judge(report: &RepairReport, found: &Rows, expected: &Rows, place: &str) -> usize {
     let is_lost = |at: &Vec<u8>| {
         report

@@ -181,7 +181,7 @@ fn a_file_that_does_not_fit_leaves_no_part_of_it() {
     }
 }
 
-/// The segments between those before the break and those behind it are given up: that is no gap.
+/// The segments between those before the break and those behind it are given up: that is not a gap.
 #[test]
 fn without_a_manifest_the_records_before_and_behind_the_break_are_found() {
     let disk = died_with(200, &[7; 1500]);

@@ -159,7 +159,7 @@ fn an_opening_waits_for_a_command_that_looks_at_the_lock_and_not_for_a_reader() 
 }
 
 #[test]
-fn a_file_that_is_no_page_is_an_error_that_names_it() {
+fn a_file_that_is_not_a_page_is_an_error_that_names_it() {
     let place = tempfile::tempdir().unwrap();
     let (dir, path) = (place.path(), place.path().join("METRICS"));
     open(Arc::new(PosixDisk::new()), dir, &options(0)).close().unwrap();

@@ -285,7 +285,7 @@ fn check_lens(key_len: usize, value_len: usize) -> std::result::Result<(), Why> 
 fn check_kind(seq_kind: SeqKind, value_len: usize) -> std::result::Result<(), Why> {
     match seq_kind.kind() {
         None => Err("is of a kind that this version does not know"),
-        Some(RecordKind::RangeDelete) => Err("is a range delete, which no block holds"),
+        Some(RecordKind::RangeDelete) => Err("is a range delete, which no block may have"),
         Some(kind) if kind.is_delete() && value_len != 0 => Err("is a delete with a value"),
         Some(_) => Ok(()),
     }

@@ -78,7 +78,7 @@ fn sequence<'a>(input: &mut Input<'a>) -> Result<Sequence<'a>, Refusal> {
     Ok(Sequence { literals, copied })
 }
 
-/// Returns true if sequences at the beginning of a block are long. Of bytes that are no block either may
+/// Returns true if sequences at the beginning of a block are long. Of bytes that are not a block either may
 /// come out.
 pub(super) fn prevail(stored: &[u8]) -> bool {
     let mut input = Input { bytes: stored, at: 0 };

@@ -43,7 +43,7 @@ const SEED: u32 = u32::from_le_bytes(*b"ORIG");
 pub struct Origin {
     /// The database that wrote it. A checkpoint or a restored backup has extents of the one before it.
     pub database: DatabaseId,
-    /// The database that this one is a copy of; 0 if it is no copy.
+    /// The database that this one is a copy of; 0 if it is not a copy.
     pub before: DatabaseId,
     /// The last edit of the manifest when the job began that wrote it: the edit that added it is a later one.
     pub edit: u64,

@@ -46,7 +46,7 @@ pub struct Reference {
 pub struct References(BTreeMap<ValueTableId, (u64, u64)>);
 
 impl References {
-    /// Counts an entry, if it is a pointer. A value that is no pointer although its kind says so is not
+    /// Counts an entry, if it is a pointer. A value that is not a pointer although its kind says so is not
     /// counted: the reader that follows it finds that out.
     #[inline]
     pub fn note(&mut self, entry: &Entry<'_>) {

@@ -88,8 +88,8 @@ impl ManifestObject {
     /// Decodes an object: the header and the payload.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are no whole object with the number `number`; `Invalid` if a
-    /// later version wrote it.
+    /// `Corrupt`, without a place, if the bytes are not a whole object with the number `number`; `Invalid` if
+    /// a later version wrote it.
     pub fn decode(number: u64, bytes: &[u8]) -> Result<(ManifestObject, &[u8])> {
         let header = Self::decode_front(bytes)?;
         let payload = FORMAT.payload(number, header.number, header.len, bytes)?;
@@ -142,7 +142,7 @@ impl ManifestObject {
         } else if self.epoch != parent.epoch + u64::from(is_new) {
             "its epoch is not the next one"
         } else if self.begun != if is_new { self.number } else { parent.begun } {
-            "it says that its writer began elsewhere"
+            "its header names another beginning of its writer"
         } else if self.base != if self.tag == ObjectTag::Snapshot { self.number } else { parent.base } {
             "it names another snapshot"
         } else if !is_new && self.journal != parent.journal {

@@ -1,7 +1,8 @@
 //! Records of a manifest file: a header with its own checksum, then the payload.
 //!
 //! ```text
-//! length u32 | payload checksum u32 | number u64 | previous u32 | tag u8 | 0 0 0 | header checksum u32 | payload
+//! length u32 | payload checksum u32 | number u64 | previous u32 | tag u8 | 0 0 0 | header checksum u32
+//! payload
 //! ```
 //!
 //! A record is valid if and only if

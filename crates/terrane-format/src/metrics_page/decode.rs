@@ -15,8 +15,8 @@ impl MetricsPage {
     /// Reads a page from the front of `bytes`; what follows it is what a longer page left.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are no page, or the page is being written over just now; `Invalid` if a later
-    /// version wrote it.
+    /// `Corrupt` if the bytes are not a page, or the page is being written over just now; `Invalid` if a
+    /// later version wrote it.
     pub fn decode(bytes: &[u8]) -> Result<MetricsPage> {
         let page = checked(bytes)?;
         let (head, body) = page.split_at(HEADER_BYTES);

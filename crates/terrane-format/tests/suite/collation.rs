@@ -189,7 +189,7 @@ fn range_deletes_and_extents_lie_in_the_comparators_order() {
     assert_eq!(turned.ordered(&collation).unwrap_err().kind(), Kind::Corrupt);
 }
 
-/// An offline tool has no comparator: an order that is not that of bytes is no damage to it.
+/// An offline tool has no comparator: an order that is not that of bytes is not damage to it.
 #[test]
 fn extents_in_a_comparators_order_are_described_in_full() {
     let names = |fields: &[Field]| fields.iter().map(|field| field.name.clone()).collect::<Vec<_>>();

@@ -1,8 +1,8 @@
 //! Persist steps: the sealed segments, oldest first, then the active one.
 //!
-//! One thread at a time syncs, under `syncing`: the system tells a failed write to one of two syncs beside
-//! each other, and the other must not look successful. So a thread may wait for a sync of another one. It is
-//! never one that the waiting thread could do without:
+//! One thread at a time syncs, under `syncing`: the system tells a failed write to one of two
+//! concurrent syncs, and the other must not look successful. So a thread may wait for a sync of another one.
+//! It is never one that the waiting thread could do without:
 //! * A leader with a synced group needs all that came before, and no thread syncs anything else meanwhile.
 //! * A flush syncs only what lies in segments up to its number, and nothing where a leader was there before.
 //! * What was synced while a thread waited is not synced again.

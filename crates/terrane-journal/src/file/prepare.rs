@@ -102,7 +102,7 @@ impl Shared {
         self.changed.notify_all();
     }
 
-    /// A prepared segment is no longer used. It stays listed behind the active one until
+    /// A prepared segment is no longer used. It stays listed after the active one until
     /// [`Shared::remove_unused`] or the next opening removes it. Requires: the journal has stopped.
     pub(super) fn give_up_prepared(&self) {
         let mut state = self.state.lock();
@@ -270,7 +270,7 @@ impl Live {
 
 impl State {
     /// Lists a prepared segment that will not be used. Ids must grow along the chain: it can never be used
-    /// behind one that was prepared later and has records.
+    /// after one that was prepared later and has records.
     pub(super) fn push_unused(&mut self, mut unused: Live) {
         assert!(unused.info.used == 0, "{:?} has records, and is listed as unused", unused.info);
         unused.info.state = SegmentState::Unused;
@@ -381,7 +381,7 @@ fn longest(settings: &JournalSettings) -> u64 {
 }
 
 /// Most bytes of a file that is used again for a segment of `bytes`. Where long segments are allowed, the
-/// files of a load of long batches are not for the load behind it.
+/// files of a load of long batches are not for the load after it.
 fn longest_reused(bytes: u64, settings: &JournalSettings) -> u64 {
     let limit = match settings.long_segment_bytes {
         0 => u64::MAX,

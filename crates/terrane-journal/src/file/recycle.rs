@@ -84,7 +84,7 @@ impl Shared {
     /// longer belong to the journal.
     pub(super) fn trim(&self, upto: SegmentId, kept: &[SegmentId]) -> Result<Vec<SegmentId>> {
         let (mut gone, mut useless) = (Vec::new(), Vec::new());
-        // Closed and unmapped behind the lock: rotations wait for it.
+        // Closed and unmapped after the lock: rotations wait for it.
         let mut left = Vec::new();
         let mut state = self.state.lock();
         // Files of another length than is needed now would take the places of those that are.
@@ -144,7 +144,7 @@ impl Shared {
 
     /// Removes segments that nothing was written to, wherever they lie, with their files.
     pub(super) fn remove_unused(&self, ids: &[SegmentId]) -> Result<()> {
-        // Closed and unmapped behind the lock, as in `trim`.
+        // Closed and unmapped after the lock, as in `trim`.
         let mut removed = Vec::new();
         let mut state = self.state.lock();
         assert!(ids.is_empty() || state.is_stopping, "a prepared segment may still be used");
@@ -167,7 +167,7 @@ impl Shared {
 
     /// Moves retired files without readers to the spare ones.
     pub(super) fn recycle(&self) {
-        // Unmapped behind the lock: rotations wait for it. A file may be rewritten before that, because
+        // Unmapped after the lock: rotations wait for it. A file may be rewritten before that, because
         // the old mapping has no reader.
         let mut unmapped = Vec::new();
         let mut state = self.state.lock();

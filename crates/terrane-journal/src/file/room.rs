@@ -7,7 +7,7 @@
 //! one is made.
 //!
 //! A caller that only removes rows may take of the space left free ([`crate::Journal::use_kept_room`]): the
-//! flush of it is short, and merges behind it give space back. It leaves the room of a merge
+//! flush of it is short, and merges after it give space back. It leaves the room of a merge
 //! ([`crate::SegmentRegistrar::merge_room`]): runs of deletes would take that, too, and then nothing could
 //! give space back. Others leave the room of one such segment more, so that one of deletes is made in any
 //! case.
@@ -53,7 +53,7 @@ impl KeptRoom {
 
     fn give_back(&mut self, taken: Taken) {
         debug_assert!(self.taken >= Some(taken.number), "only what was taken is given back");
-        // What a segment has taken behind a later flush stays taken.
+        // What a segment has taken after a later flush stays taken.
         if self.taken == Some(taken.number) {
             self.taken = taken.before;
         }
@@ -91,7 +91,7 @@ impl Shared {
                 Ok(live) => {
                     assert!(live.info.bytes >= needed, "{:?} lacks room for {needed} bytes", live.info);
                     if bytes < wanted {
-                        // The ones behind it grow from there.
+                        // The ones after it grow from there.
                         self.state.lock().next_bytes = bytes;
                     }
                     return Ok(live);

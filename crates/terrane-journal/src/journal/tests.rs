@@ -1,4 +1,4 @@
-//! Owners beside a pause of the ring.
+//! Owners during a pause of the ring.
 
 use super::*;
 use crate::HeapMedium;

@@ -23,7 +23,7 @@ impl Log {
     }
 
     /// Leaves the active segment if it has more than `bytes`: the next group goes to another one, as the
-    /// first one behind an opening does. The next commit makes it: an empty segment in the chain could be
+    /// first one after an opening does. The next commit makes it: an empty segment in the chain could be
     /// lost with the power while a later one is kept, and replay takes that for damage. On return the log
     /// keeps only former segments that a member points to.
     pub(crate) fn seal_longer_than<M: Medium>(
@@ -55,7 +55,7 @@ impl Log {
         Ok(())
     }
 
-    /// Goes on in the sealed segment, if it is still there: no segment can be made for the mark behind it.
+    /// Goes on in the sealed segment, if it is still there: no segment can be made for the mark after it.
     /// Requires: no record comes any more. A trim that has decided on the segment would take it with them.
     fn unseal<M: Medium>(&mut self, medium: &M) {
         let Some(Sealed { used, header_edit, edit, before }) = self.sealed.take() else { return };
@@ -77,7 +77,7 @@ impl Log {
     /// Makes everything durable and writes a durable-end mark, which is durable on return. The mark names the
     /// last edit of the manifest, so the segment with it has to stay: where the active one is long, the mark
     /// gets a short segment of its own, if there is space for one; if not, and the last one was left before,
-    /// the mark goes behind its records: it has room for one.
+    /// the mark goes after its records: it has room for one.
     pub(crate) fn close<M: Medium>(&mut self, ring: &Ring, medium: &M, poison: &Poison) -> Result<SeqNo> {
         poison.check()?;
         medium.begin_end();

@@ -64,7 +64,7 @@ pub(crate) unsafe fn copy_batch(entry: &Entry) -> u32 {
     unsafe { copy_between(entry, &[], &[]) }
 }
 
-/// As [`copy_batch`], with `before` in front of the batch header and `after` behind the records.
+/// As [`copy_batch`], with `before` in front of the batch header and `after` after the records.
 ///
 /// # Safety
 /// As of [`copy_batch`], for all bytes.

@@ -19,7 +19,7 @@
 //!
 //! A full region fails a group before it has a number: nothing of it is in a segment, and later groups may
 //! succeed. With a fallback, the next segment is an ordinary file; while that one is active, only groups with
-//! a member that asks are durable, and the first group behind it makes it durable first.
+//! a member that asks are durable, and the first group after it makes it durable first.
 
 mod disk;
 mod pool;

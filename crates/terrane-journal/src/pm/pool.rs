@@ -102,7 +102,7 @@ impl Pool {
         let opened = Halloc::open(region, |_| true);
         let (halloc, found) = opened.map_err(|error| match error.kind() {
             Kind::NotFound => {
-                let message = "the file is no pool of persistent memory, or its creation was cut short: \
+                let message = "the file is not a pool of persistent memory, or its creation was cut short: \
                                name another file, or remove this one if it holds nothing else";
                 Error::invalid(message)
             }

@@ -5,7 +5,7 @@
 //! alone reads its records. It stays until the user removes it, unless the opening that made it died. Its
 //! name says the last commit that counts, so there is one of a segment at most:
 //!
-//! 1. the bytes are copied to a name that is no such file's yet, and synced
+//! 1. the bytes are copied to a name that is not such a file's yet, and synced
 //! 2. the file gets its name; one that an opening left which died before its edit goes, unless it has more
 //! 3. the directory is synced; then the caller makes the edit that ends the journal.
 //!

@@ -2,8 +2,8 @@
 //!
 //! A loss of power keeps some pages of what was not synced and not others, and a damaged byte ends the
 //! journal as well. Nothing tells the two apart where no durable-end mark follows. What lies behind the break
-//! is no part of the journal, since a prefix of the commits counts. But it was acknowledged, and the opening
-//! is about to give its bytes away: it copies them first ([`super::aside`]).
+//! is not a part of the journal, since a prefix of the commits counts. But it was acknowledged, and the
+//! opening is about to give its bytes away: it copies them first ([`super::aside`]).
 
 use terrane_base::{Error, SeqNo};
 use terrane_format::segment::{self, Groups, Walk};
@@ -33,7 +33,7 @@ pub struct Behind {
     pub records: u64,
 }
 
-/// Looks behind the end of `run`, in its last segment and in those that are no part of it. Groups that the
+/// Looks behind the end of `run`, in its last segment and in those that are not a part of it. Groups that the
 /// extents have are left out.
 pub(super) fn look(scans: &[Scan], run: &Run, settings: &ReplaySettings) -> Vec<Behind> {
     if terrane_base::planted!(ForgetBehindBreak) {
@@ -96,7 +96,7 @@ impl Behind {
     pub fn error(&self, last_seq: SeqNo, remedy: &str) -> Error {
         let Behind { first_seq, last_seq: last, records, .. } = self;
         let message = format!(
-            "the journal breaks behind commit {last_seq}, and {records} sound records, {first_seq} to {last}, lie behind the \
+            "the journal breaks after commit {last_seq}, and {records} sound records, {first_seq} to {last}, lie behind the \
              break: {remedy}"
         );
         Error::corrupt(message).at(&*self.file, self.offset)

@@ -139,7 +139,7 @@ fn a_full_device_refuses_and_recovers() {
 #[test]
 fn a_refused_registration_is_tried_again_with_the_same_segment() {
     let (_, _, disk, manifest) = faulty();
-    // The opening, for which a refusal is no error, and two commits.
+    // The opening, for which a refusal is not an error, and two commits.
     *manifest.refuse.lock().unwrap() = 3;
     let (journal, _) = open(&disk, &manifest, &settings(SEGMENT_BYTES)).unwrap();
     for _ in 0..2 {

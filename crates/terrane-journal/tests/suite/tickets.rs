@@ -98,7 +98,7 @@ fn a_close_completes_every_ticket_and_dropped_ones() {
     drop(issue(&tickets, 4..=5));
     tickets.close();
     assert!(kept.iter().all(Ticket::is_done));
-    assert_eq!(device.durable.load(Ordering::SeqCst), 5, "a dropped ticket is no dropped commit");
+    assert_eq!(device.durable.load(Ordering::SeqCst), 5, "a dropped ticket is not a dropped commit");
     let late = tickets.issue(SeqNo(6));
     assert!(late.is_done() && late.wait().is_ok());
     assert_eq!(device.durable.load(Ordering::SeqCst), 6);

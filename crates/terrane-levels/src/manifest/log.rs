@@ -26,7 +26,7 @@ pub trait ManifestLog: Send + Debug {
     /// Number of the last durable record. Rises with every append, may rise with a roll, never falls.
     fn number(&self) -> u64;
 
-    /// The size of the snapshot and of the records behind it.
+    /// The size of the snapshot and of the records after it.
     fn size(&self) -> ManifestSize;
 
     /// Appends a record of edits; durable on return.

@@ -282,8 +282,8 @@ impl Reader {
         FILE_HEADER_BYTES as u64 <= self.last && self.last <= self.at && self.at <= self.window.len()
     }
 
-    /// Accepts the bytes at `self.at`, which are no record because of `error`, as torn, unless a valid record
-    /// follows at or after `from`.
+    /// Accepts the bytes at `self.at`, which are not a record because of `error`, as torn, unless a valid
+    /// record follows at or after `from`.
     fn check_torn(&mut self, from: u64, error: &Error) -> Result<()> {
         debug_assert!(from > self.at, "the header of a torn record does not say that the record was durable");
         let mut at = from;

@@ -153,7 +153,7 @@ impl Remains {
             match op {
                 EditOp::RemoveExtent { id, .. } => {
                     // An extent without a known addition may have been added by a record that is lost, and
-                    // again behind it.
+                    // again after it.
                     if let Some(LastKnown::Added(_, meta)) = self.extents.remove(&id) {
                         self.extents.insert(id, LastKnown::Removed(meta));
                     }

@@ -90,7 +90,7 @@ impl State {
     /// For media of a manifest, which keep records as bytes.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are no edits or contradict the state.
+    /// `Corrupt`, without a place, if the bytes are not edits or contradict the state.
     pub fn apply_record(&mut self, payload: &[u8]) -> Result<()> {
         let edits = decode_edits(payload)?;
         let applied = edits.iter().try_for_each(|edit| self.apply_in_place(edit));

@@ -93,7 +93,7 @@ fn every_flipped_bit_is_found_with_its_place() {
     }
 }
 
-/// Zeros are no end: those before something valid are damage, those at the end are a torn append.
+/// Zeros are not an end: those before something valid are damage, those at the end are a torn append.
 #[test]
 fn a_zeroed_range_is_found() {
     let sample = sample();

@@ -61,7 +61,7 @@ impl Memtable {
         self.segments.note(oldest);
     }
 
-    /// Takes the index out of the sum that it was made in: it is no part of its table any more.
+    /// Takes the index out of the sum that it was made in: it is not a part of its table any more.
     pub fn leave_sum(&self) {
         self.tree.arena().account().leave();
     }

@@ -78,7 +78,7 @@ impl<'t> Link<'t> {
     /// [`Link::child`], in each lookup.
     #[inline]
     pub(crate) fn node(self) -> Option<Node<'t>> {
-        debug_assert!(self.tagged.addr() & LEAF == 0, "a root is no leaf");
+        debug_assert!(self.tagged.addr() & LEAF == 0, "a root is not a leaf");
         if self.tagged.is_null() { None } else { Some(Node(self)) }
     }
 

@@ -152,7 +152,7 @@ fn a_cancelled_merge_has_the_range_deletes() {
 }
 
 #[test]
-fn a_closed_generation_refuses_and_a_cancelled_merge_is_no_merge() {
+fn a_closed_generation_refuses_and_a_cancelled_merge_is_not_a_merge() {
     let mut segments = Segments::new(512);
     let mut rows = |first: u64| -> Vec<Placed> {
         let row = |seq: u64| segments.append(seq, RecordKind::Put, &seq.to_be_bytes(), &vec![1; 40 << 10]);

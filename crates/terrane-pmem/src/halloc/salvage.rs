@@ -1,8 +1,8 @@
 //! Reading a damaged region: what its sound words say, for a repair. Nothing is stored.
 //!
 //! 1. the superblock; without one the chunks lie where a region of this length has them 2. the table, page by
-//!    page: a page that cannot be read says nothing 3. sound words name zones; a chunk whose word is no sound
-//!    one is *unclear*: the owner's own format may tell what begins there.
+//!    page: a page that cannot be read says nothing 3. sound words name zones; a chunk whose word is not a
+//!    sound one is *unclear*: the owner's own format may tell what begins there.
 
 use terrane_base::{Error, Kind, Result};
 use terrane_device::pm::{PmRegion, WORD_BYTES};

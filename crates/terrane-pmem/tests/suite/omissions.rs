@@ -74,7 +74,7 @@ fn prepared() -> (World<Omitting>, Arc<Mutex<Steps>>) {
     let region = Arc::new(Shadowed::new(REGION_BYTES));
     let region = Omitting::new(region, move |step| met.lock().unwrap().omits(step));
     let world = World::new(Halloc::create(region, CHUNK_BYTES, 7).unwrap());
-    // Every chunk once full of bytes that are no words.
+    // Every chunk once full of bytes that are not words.
     for byte in 0..6 {
         world.grant(1, Owner(byte));
     }

@@ -20,7 +20,7 @@ pub(crate) struct NumberedFolder {
 
 impl NumberedFolder {
     /// # Errors
-    /// `Invalid` if the prefix is no valid name.
+    /// `Invalid` if the prefix is not a valid name.
     pub(crate) fn new(bucket: Arc<dyn Bucket>, prefix: &str, of: &'static str) -> Result<NumberedFolder> {
         let path = format!("{prefix}/{of}");
         names::check(&format!("{path}/{}", object_name(1)))?;

@@ -102,7 +102,7 @@ pub trait Bucket: Send + Sync + Debug {
     /// `Corrupt` if there are more than [`names::LISTED_MAX`]; `Invalid`, `Io`, `Busy`.
     fn list(&self, folder: &str, after: Option<&str>) -> Result<Vec<Listed>>;
 
-    /// Deletes objects. One that is absent is no error.
+    /// Deletes objects. One that is absent is not an error.
     ///
     /// # Errors
     /// `Invalid`, `Io`, `Busy`; any part of them may be deleted then.
@@ -150,7 +150,9 @@ pub trait Bucket: Send + Sync + Debug {
     fn get(&self, name: &str, bytes_max: u64) -> Result<Bytes> {
         let bytes = self.get_tail(name, bytes_max.saturating_add(1))?;
         if bytes.len() as u64 > bytes_max {
-            let message = format!("an object of more than {bytes_max} bytes: it is not what it should be");
+            let message = format!(
+                "the object has more than {bytes_max} bytes, the most that an object of its kind may have"
+            );
             return Err(Error::corrupt(message).at(names::place(self.url(), name), 0));
         }
         Ok(bytes)

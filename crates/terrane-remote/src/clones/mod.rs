@@ -1,7 +1,7 @@
 //! Clones: databases that read data objects of another one, their *original*, and copy none of them.
 //!
 //! ```text
-//! ORIGINAL/gc/pins/NONCE                       pin: what the clone reads is no garbage
+//! ORIGINAL/gc/pins/NONCE                       pin: what the clone reads is not garbage
 //! CLONE/originals/DATABASE-NONCE               reference: which objects the clone reads, and where they are
 //! CLONE/originals/DATABASE-NONCE-unneeded      since when the clone names none of them
 //! CLONE/originals/DATABASE-NONCE-released      the pin is deleted

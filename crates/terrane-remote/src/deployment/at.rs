@@ -41,7 +41,7 @@ impl At {
         };
         read.map(At::Time).ok_or_else(|| {
             Error::invalid(format!(
-                "{text:?} is no time: expected one as 2026-11-29T10:00:00Z, in universal time, or -30s, -10m, \
+                "{text:?} is not a time: expected one as 2026-11-29T10:00:00Z, in universal time, or -30s, -10m, \
                  -2h, -1d for a time before now"
             ))
         })

@@ -1,7 +1,7 @@
 //! Makes a clone: a database of its own that reads the data objects of this one, and copies none of them.
 //!
 //! 1. refuse a target that has anything (`clone_target.rs`) 2. ask the original's bucket for the time, then
-//!    choose the state (`clone_moment.rs`) 3. create the pins: from now on the objects are no garbage. They
+//!    choose the state (`clone_moment.rs`) 3. create the pins: from now on the objects are not garbage. They
 //!    are there, none is being deleted, if the state named them within the age of garbage 4. create the
 //!    references 5. create the first object of the clone's manifest: no other writer can have it 6. commits
 //!    that only the journal has become extents of the clone (`clone_replay.rs`) 7. create the snapshot: the

@@ -217,7 +217,7 @@ impl Deployment {
     }
 }
 
-/// Which workers gave a sign of life lately. None is no error: the writer does the jobs itself.
+/// Which workers gave a sign of life lately. None is not an error: the writer does the jobs itself.
 fn describe_workers(table: &JobTable) -> Result<String> {
     let workers = table.workers()?;
     let Some(latest) = workers.first() else {

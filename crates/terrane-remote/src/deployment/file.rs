@@ -128,7 +128,7 @@ fn text_of_file(path: &Path) -> Result<String> {
     let len = file.len()?;
     if len > FILE_BYTES_MAX {
         let message =
-            format!("{shown}: {len} bytes are no deployment file, which has {FILE_BYTES_MAX} at most");
+            format!("{shown}: the file has {len} bytes; a deployment file has at most {FILE_BYTES_MAX}");
         return Err(Error::invalid(message));
     }
     let mut bytes = vec![0; len as usize];

@@ -2,7 +2,7 @@
 //!
 //! ```toml
 //! [journal]
-//! directory = "/var/lib/app/journal"   # on this machine; beside this file if it is no whole path
+//! directory = "/var/lib/app/journal"   # on this machine; beside this file if it is not a whole path
 //!
 //! [storage]
 //! url = "s3://bucket"                  # or "file:///srv/bucket"; keys of S3 come from the environment

@@ -149,7 +149,7 @@ impl Deployment {
                     refusal => return Err(refusal.unwrap_or_else(|error| error)),
                 },
                 Err(error) if error.kind() == Kind::NotFound => {
-                    let message = "an object is listed, and is not there: restore the bucket";
+                    let message = "the bucket lists an object that is missing: restore the bucket";
                     return Err(error.context(message).with_kind(Kind::Corrupt));
                 }
                 looked => return looked?.ok_or_else(|| self.no_database()),

@@ -390,5 +390,5 @@ impl<C: Transport> Client<C> {
 }
 
 fn header_value(text: &str) -> Result<AsciiMetadataValue> {
-    AsciiMetadataValue::try_from(text).map_err(|_| Error::invalid("a header that is no ASCII text"))
+    AsciiMetadataValue::try_from(text).map_err(|_| Error::invalid("a header that is not ASCII text"))
 }

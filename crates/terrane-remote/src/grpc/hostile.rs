@@ -191,7 +191,7 @@ fn a_wrong_order_of_messages_ends_the_call_of_creations() {
         (vec![part(1, Some(("db/b", 1)), b"xy")], "has more"),
         (vec![part(1, Some(("db/b", 2)), b"x"), part(1, None, b"xy")], "has more"),
         (vec![part(1, Some(("db/b", long.len() as u64)), &long)], "a message of more than"),
-        (vec![part(1, Some(("../b", 2)), b"xyz")], "more bytes than it says"),
+        (vec![part(1, Some(("../b", 2)), b"xyz")], "more bytes than its header announces"),
         // Names as long as a message: the server keeps none.
         (vec![part(1, Some((&"b".repeat(1025), 1)), b"x")], "a name of 1025 bytes"),
     ] {
@@ -290,7 +290,7 @@ fn a_stop_ends_a_call_in_the_middle_of_a_creation() {
     assert!(server.stop(limit), "a stop does not wait for what may never come");
     let end = runtime.block_on(answers.message());
     assert!(end.is_err() || end.is_ok_and(|answer| answer.is_none()), "the call ends");
-    assert_eq!(bucket.list("db", None).expect("lists").len(), 1, "a half is no object");
+    assert_eq!(bucket.list("db", None).expect("lists").len(), 1, "a half is not an object");
 }
 
 #[test]

@@ -111,7 +111,10 @@ mod present {
         let file = PosixDisk::new().open(path, OpenMode::Read, false)?;
         let len = file.len()?;
         if len > FILE_BYTES_MAX {
-            let message = format!("{}: {len} bytes are no file of certificates", path.display());
+            let message = format!(
+                "{}: the file has {len} bytes; a file of certificates has at most {FILE_BYTES_MAX}",
+                path.display()
+            );
             return Err(Error::invalid(message));
         }
         let mut bytes = vec![0; len as usize];

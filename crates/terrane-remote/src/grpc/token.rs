@@ -27,7 +27,7 @@ impl Token {
         let is_plain = text.bytes().all(|byte| byte.is_ascii_graphic());
         if text.is_empty() || text.len() > TOKEN_BYTES_MAX || !is_plain {
             let message = format!(
-                "the token is no text of 1 to {TOKEN_BYTES_MAX} visible ASCII characters: draw one, for \
+                "a token has 1 to {TOKEN_BYTES_MAX} visible ASCII characters: draw one, for \
                  example with `openssl rand -hex 32`"
             );
             return Err(Error::invalid(message));
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn a_text_that_is_no_token_is_refused() {
+    fn a_text_that_is_not_a_token_is_refused() {
         for text in ["", " \n", "two words", "ä", &"x".repeat(TOKEN_BYTES_MAX + 1)] {
             Token::new(text).expect_err(text);
         }

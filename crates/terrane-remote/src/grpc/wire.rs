@@ -113,14 +113,14 @@ pub(super) fn kind_of(named: &str) -> Option<Kind> {
 pub(super) fn error(status: &Status, what: &str, place: &str) -> Error {
     let (text, code) = (status.message(), status.code());
     if let Some(kind) = kind(status) {
-        let error = Error::new(kind, format!("cannot {what} {place}: the server says: {text}"));
+        let error = Error::new(kind, format!("cannot {what} {place}: the server answers: {text}"));
         // Its device is full, or it has as many objects as it takes.
         return if kind == Kind::Full { error.of_space() } else { error };
     }
     // A gateway refused it, or a server of something else: the call never began.
     let (kind, remedy) = match code {
         Code::Unauthenticated | Code::PermissionDenied => (Kind::Invalid, "; check the token"),
-        Code::Unimplemented => (Kind::Invalid, "; this address is no storage service of Terrane"),
+        Code::Unimplemented => (Kind::Invalid, "; this address is not a storage service of Terrane"),
         _ => (Kind::Io, ""),
     };
     let mut causes = String::new();

@@ -243,7 +243,7 @@ impl BucketCompactor {
                     return Err(End::Here(format!("worker {worker} cannot run the compaction: {reason}")));
                 }
                 JobState::Claimed { worker, done, .. } if self.stands_still(offered, done) => {
-                    self.next_attempt(offered, &format!("worker {worker} stands still"), spec)?;
+                    self.next_attempt(offered, &format!("worker {worker} makes no progress"), spec)?;
                 }
                 JobState::Waiting { .. } | JobState::Claimed { .. } => {}
             }

@@ -122,7 +122,8 @@ impl JobObject {
     /// Decodes an object: the header and the payload.
     ///
     /// # Errors
-    /// `Corrupt`, without a place, if the bytes are no whole object; `Invalid` if a later version wrote it.
+    /// `Corrupt`, without a place, if the bytes are not a whole object; `Invalid` if a later version wrote
+    /// it.
     pub(super) fn decode(bytes: &[u8]) -> Result<(JobObject, &[u8])> {
         let (header, payload) = whole(bytes)?;
         let u64_at = |at: usize| u64::from_le_bytes(std::array::from_fn(|i| header[at + i]));

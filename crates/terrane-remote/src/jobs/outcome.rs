@@ -45,7 +45,7 @@ pub(super) fn encode(written: &Written, report: &[u8]) -> Result<Vec<u8>> {
 /// The objects of an outcome, and the report.
 ///
 /// # Errors
-/// `Corrupt` if the bytes are no report.
+/// `Corrupt` if the bytes are not a report.
 pub(super) fn decode(outcome: &[u8]) -> Result<(Written, &[u8])> {
     let mut fields = Fields::new(WHAT, outcome);
     if fields.take(MAGIC.len())? != MAGIC {

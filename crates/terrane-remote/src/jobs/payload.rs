@@ -25,7 +25,7 @@ pub(super) fn encode(object_bytes: u64, request: &[u8]) -> Vec<u8> {
 /// The size of objects, and the request.
 ///
 /// # Errors
-/// `Corrupt` if it is no offer; `Invalid` if a later version made it.
+/// `Corrupt` if it is not an offer; `Invalid` if a later version made it.
 pub(super) fn decode(payload: &[u8]) -> Result<(u64, &[u8])> {
     let mut fields = Fields::new(WHAT, payload);
     let magic = fields.take(MAGIC.len())?;

@@ -36,7 +36,7 @@ impl JobTable {
     /// The table of the database `prefix`.
     ///
     /// # Errors
-    /// `Invalid` if the prefix is no valid name.
+    /// `Invalid` if the prefix is not a valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str, random: Arc<dyn Random>) -> Result<JobTable> {
         Ok(JobTable { bucket, names: JobNames::new(prefix)?, random, judged: Arc::default() })
     }
@@ -98,7 +98,7 @@ impl JobTable {
         };
         let is_named = id.is_none_or(|id| (id.epoch, id.number) == (header.epoch, header.number));
         if !tags.contains(&header.tag) || !is_named || attempt != header.attempt {
-            let message = format!("the object is not what its name says: {header:?}");
+            let message = format!("the header of the object does not match its name: {header:?}");
             return Err(Error::corrupt(message).at(place(), 0));
         }
         let payload = bytes.slice_ref(payload);
@@ -144,7 +144,7 @@ impl JobTable {
             Err(error) if error.kind() == Kind::Invalid => true,
             Err(error) if error.kind() == Kind::NotFound => return Ok(false),
             Err(error) if error.kind() == Kind::Corrupt => {
-                tracing::warn!(target: "terrane::job", %error, "an object that is no coordinator has its name");
+                tracing::warn!(target: "terrane::job", %error, "an object that is not a coordinator has its name");
                 false
             }
             Err(error) => return Err(error),

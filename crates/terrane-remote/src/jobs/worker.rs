@@ -212,7 +212,7 @@ impl Worker {
         if error.kind() != Kind::Invalid {
             return true;
         }
-        tracing::info!(target: "terrane::job", job = open.id.number, %error, "a job is left to other workers");
+        tracing::info!(target: "terrane::job", job = open.id.number, %error, "other workers take the job");
         let mut left = self.left.lock();
         if left.len() == LEFT_MAX {
             left.pop_first();

@@ -282,7 +282,7 @@ mod tests {
 
     /// A missing object was trimmed if the journal's last object no longer needs it, and is lost otherwise.
     #[test]
-    fn a_reading_that_a_trim_overtook_is_no_lost_object() {
+    fn a_reading_that_a_trim_overtook_is_not_a_lost_object() {
         for is_trimmed in [true, false] {
             let bucket: Arc<dyn Bucket> = Arc::new(MemoryBucket::new(Env::real().clock));
             let (log, folder) = log_in(bucket.clone());

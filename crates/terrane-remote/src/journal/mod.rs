@@ -105,7 +105,7 @@ impl JournalFolder {
     /// The folder of the database `prefix`.
     ///
     /// # Errors
-    /// `Invalid` if the prefix is no valid name.
+    /// `Invalid` if the prefix is not a valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<JournalFolder> {
         Ok(JournalFolder { objects: NumberedFolder::new(bucket, prefix, "journal")? })
     }

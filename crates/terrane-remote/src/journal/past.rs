@@ -120,7 +120,7 @@ impl PastSegment {
         at.checked_sub(1).map_or(0, |at| self.held[at].1)
     }
 
-    /// The link to its predecessor; `None` if its front is missing or is no front of a segment.
+    /// The link to its predecessor; `None` if its front is missing or is not a front of a segment.
     fn previous(&self) -> Option<ChainLink> {
         let front = self.bytes.first_chunk::<SEGMENT_HEADER_BYTES>()?;
         let (header, _) = SegmentHeader::decode(front).ok()?;

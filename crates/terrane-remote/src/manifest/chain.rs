@@ -52,7 +52,8 @@ impl ManifestFolder {
                 // It was deleted between the list and its reading: a later one has what it had.
                 Err(error) if error.kind() == Kind::NotFound && reading < READINGS => {}
                 Err(error) if error.kind() == Kind::NotFound => {
-                    let message = "an object of the manifest is listed, and is not there: restore the bucket";
+                    let message =
+                        "the bucket lists an object of the manifest that is missing: restore the bucket";
                     return Err(error.context(message).with_kind(Kind::Corrupt));
                 }
                 read => return read,
@@ -92,9 +93,8 @@ impl ManifestFolder {
         if bytes <= READ_BYTES_MAX {
             return Ok(());
         }
-        let message = format!(
-            "a manifest of {bytes} bytes from its last snapshot on: no writer leaves so much to read"
-        );
+        let message =
+            format!("the manifest has {bytes} bytes after its last snapshot, more than any writer leaves");
         Err(Error::corrupt(message).at(self.objects.place(), 0))
     }
 
@@ -126,7 +126,7 @@ pub(super) fn step(
         Some(before) => header.check_follows(&before.last, before.hash)?,
         None if header.base == header.number && header.tag == ObjectTag::Snapshot => {}
         None if header.base == 0 && header.number == 1 && header.tag == ObjectTag::TakeOver => {}
-        None => return Err(Error::corrupt("a manifest begins with an object that is no snapshot")),
+        None => return Err(Error::corrupt("a manifest begins with an object that is not a snapshot")),
     }
     let (mut state, mut size) = match before {
         Some(before) => (before.state, before.size),
@@ -139,7 +139,7 @@ pub(super) fn step(
                 return Err(Error::corrupt("a snapshot of another database"));
             }
             if state.is_some() {
-                return Err(Error::corrupt("a snapshot behind the one that the last object names"));
+                return Err(Error::corrupt("a snapshot follows the one that the last object names"));
             }
             state = Some(image);
             size = ManifestSize {

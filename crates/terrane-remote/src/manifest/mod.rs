@@ -47,7 +47,7 @@ impl ManifestFolder {
     /// The folder of the database `prefix`.
     ///
     /// # Errors
-    /// `Invalid` if the prefix is no valid name.
+    /// `Invalid` if the prefix is not a valid name.
     pub fn new(bucket: Arc<dyn Bucket>, prefix: &str) -> Result<ManifestFolder> {
         Ok(ManifestFolder { objects: NumberedFolder::new(bucket, prefix, "manifest")? })
     }

@@ -7,7 +7,7 @@
 //!    list.
 //!
 //! Ages are differences between creation times by the object store's clock; clocks of writers decide
-//! nothing. An object that was created under a lease is no garbage while the lease lives, and is garbage
+//! nothing. An object that was created under a lease is not garbage while the lease lives, and is garbage
 //! behind its end unless it was adopted. An object that was created after the first pass is in no list. A
 //! name is never used twice, and a dead object stays dead unless a clone is made of an earlier state
 //! (`clones/`), so a writer that pauses between the question and the deletion deletes only garbage. Objects

@@ -7,7 +7,7 @@
 //!   under the leased numbers only.
 //! * The writer adopts what the worker reports, behind checks: the worker is another program, and what it
 //!   says is hostile. Adopted extents are as those that the writer allocated.
-//! * Objects under a lease are no garbage until it ends. What was not adopted is garbage then. An object
+//! * Objects under a lease are not garbage until it ends. What was not adopted is garbage then. An object
 //!   under a file of the report that the report does not name is refused with all of it: a later opening
 //!   would take the file with all of its objects.
 //! * The last [`LEASE_RESERVE`] numbers are the writer's alone, so that leases never stop its flushes.
@@ -170,13 +170,15 @@ impl BucketStore {
             return Err(replaced(&place, epoch, newest.epoch));
         }
         if lease.is_empty() || lease.start == 0 {
-            return Err(Error::invalid(format!("a lease of file numbers {lease:?} of {place}")));
+            return Err(Error::invalid(format!(
+                "{place}: {lease:?} is not a lease of file numbers: it is empty or begins with 0"
+            )));
         }
         if let Some(name) = listed.keys().find(|name| name.epoch == epoch && lease.contains(&name.number)) {
             let message = format!("{place}: {name} exists, so the lease {lease:?} was used before");
             return Err(Error::invalid(message));
         }
-        // What a writer that was replaced creates under these numbers no manifest names.
+        // No manifest names the objects that a replaced writer creates under these numbers.
         listed.retain(|name, _| !lease.contains(&name.number));
         let originals = Originals::read(&bucket, prefix, &env)?;
         let mut store = BucketStore::with((bucket, prefix, originals), (epoch, listed), settings, env, None);
@@ -196,7 +198,10 @@ impl BucketStore {
         let state = self.state.read();
         let lease = self.lease.clone().filter(|_| state.staged_bytes + state.uploading_bytes == 0);
         let lease = lease.ok_or_else(|| {
-            Error::invalid(format!("{}: only a worker reports what it wrote, behind a sync", self.folder()))
+            Error::invalid(format!(
+                "{}: only the store of a worker reports written objects, and only after a sync",
+                self.folder()
+            ))
         })?;
         let of_file = |(number, group): (&u32, &Group)| {
             let object =

@@ -240,7 +240,7 @@ impl State {
     /// Stages the bytes of an extent.
     pub(super) fn stage(&mut self, id: ExtentId, bytes: Bytes) -> Result<()> {
         let needed = bytes.len().div_ceil(SLOT_BYTES);
-        // What another writer stored is never written again: its parts have that writer's epoch, or are no
+        // What another writer stored is never written again: its parts have that writer's epoch, or are not
         // parts of this worker's lease.
         let is_own = |group: &&mut Group| group.epoch == self.epoch && self.numbers.contains(&id.file);
         let group = self.groups.get_mut(&id.file).filter(is_own);

@@ -95,7 +95,7 @@ impl Table {
         let epoch = u64::from_le_bytes(end[8..16].try_into().expect("eight bytes"));
         let own = DataName { epoch, number: u32_at(end, 32), part: u32_at(end, 36) };
         if own != name {
-            return Err(Error::corrupt(format!("the object says that it is {own}, its name is {name}")));
+            return Err(Error::corrupt(format!("the object has the header of {own} and the name {name}")));
         }
         let rows = tail[start..end_at].chunks_exact(ROW_BYTES).map(|row| Row {
             slot: u32_at(row, 0),

@@ -9,12 +9,12 @@ use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, DiskLock, File, OpenMode};
 
 use super::header::{self, BYTES_PER_FRAME, FRAME_BYTES, HEAD_BYTES, HEADER_BYTES, Header};
-use super::index::Place;
+use super::index::StoredFrame;
 
 const LOCK: &str = "LOCK";
 const FRAMES: &str = "frames";
 const HEADERS: &str = "headers";
-/// Bytes that are no frame's: the head of `headers`, and the lock file.
+/// Bytes that belong to no frame: the head of `headers`, and the lock file.
 const OTHER_BYTES: u64 = HEAD_BYTES as u64 + 4096;
 /// Bytes that one read of an opening reads.
 const READ_BYTES: usize = 1 << 20;
@@ -58,7 +58,7 @@ pub(super) fn check_names(disk: &dyn Disk, dir: &Path) -> Result<()> {
         Some(other) => {
             let dir = dir.display();
             let message =
-                format!("{dir} has {other:?}, which is no file of a cache: name a directory of its own");
+                format!("{dir} has {other:?}, which is not a cache file: name a directory of its own");
             Err(Error::invalid(message))
         }
     }
@@ -104,7 +104,7 @@ impl Files {
     ///
     /// # Errors
     /// `Invalid` if one of them is a file of something else; `Full`, `Io`.
-    pub(super) fn open(held: Held, slots: u32) -> Result<(Files, Vec<Place>)> {
+    pub(super) fn open(held: Held, slots: u32) -> Result<(Files, Vec<StoredFrame>)> {
         let headers = open_or_create(&*held.disk, &held.dir.join(HEADERS))?;
         let frames = open_or_create(&*held.disk, &held.dir.join(FRAMES))?;
         let len = headers.len()?;
@@ -127,7 +127,7 @@ impl Files {
     ///
     /// # Errors
     /// `Io`.
-    pub(super) fn read(&self, place: &Place) -> Result<Option<Vec<u8>>> {
+    pub(super) fn read(&self, place: &StoredFrame) -> Result<Option<Vec<u8>>> {
         let mut frame = vec![0; HEADER_BYTES + place.header.len as usize];
         match self.frames.read_at(u64::from(place.slot) * FRAME_BYTES, &mut frame) {
             // The file was cut.
@@ -165,7 +165,7 @@ fn resize(file: &dyn File, len: u64) -> Result<()> {
     file.allocate(0, len)
 }
 
-fn read_headers(file: &dyn File, slots: u32) -> Result<Vec<Place>> {
+fn read_headers(file: &dyn File, slots: u32) -> Result<Vec<StoredFrame>> {
     let (mut found, mut slot) = (Vec::new(), 0);
     while slot < slots {
         let count = (slots - slot).min((READ_BYTES / HEADER_BYTES) as u32);
@@ -173,7 +173,7 @@ fn read_headers(file: &dyn File, slots: u32) -> Result<Vec<Place>> {
         file.read_at(HEAD_BYTES as u64 + u64::from(slot) * HEADER_BYTES as u64, &mut bytes)?;
         let headers = bytes.chunks_exact(HEADER_BYTES).zip(slot..);
         found.extend(
-            headers.filter_map(|(bytes, slot)| Some(Place { slot, header: Header::decode(bytes)?.0 })),
+            headers.filter_map(|(bytes, slot)| Some(StoredFrame { slot, header: Header::decode(bytes)?.0 })),
         );
         slot += count;
     }

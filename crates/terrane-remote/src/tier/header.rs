@@ -73,7 +73,7 @@ impl Header {
         bytes
     }
 
-    /// The header and the checksum of its payload; `None` if these bytes are no header.
+    /// The header and the checksum of its payload; `None` if these bytes are not a header.
     pub(super) fn decode(bytes: &[u8]) -> Option<(Header, u32)> {
         debug_assert_eq!(bytes.len(), HEADER_BYTES, "the caller cuts headers");
         let number = |at: usize| u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"));
@@ -123,7 +123,7 @@ pub(super) fn head() -> Vec<u8> {
 pub(super) fn check_head(bytes: &[u8]) -> Result<bool> {
     let magic = &bytes[..bytes.len().min(MAGIC.len())];
     if magic.iter().any(|byte| *byte != 0) && magic != &MAGIC[..magic.len()] {
-        return Err(Error::invalid("it is no file of a cache"));
+        return Err(Error::invalid("the file begins with other bytes than a cache file"));
     }
     Ok(bytes == head())
 }
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn impossible_numbers_are_no_header() {
+    fn impossible_numbers_are_not_a_header() {
         let payload = vec![1; FRAME_PAYLOAD_BYTES as usize + 1];
         for header in [
             Header { len: 0, ..header() },

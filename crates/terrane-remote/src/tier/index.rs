@@ -46,7 +46,7 @@ pub(super) struct Admitted {
 
 /// A frame that may be read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
+pub(super) struct StoredFrame {
     pub(super) slot: u32,
     pub(super) header: Header,
 }
@@ -72,7 +72,7 @@ pub(super) struct Index {
 impl Index {
     /// An index of these slots, with the headers that were found in them. Of two frames with one identity the
     /// later one counts.
-    pub(super) fn new(slots: u32, mut found: Vec<Place>) -> Self {
+    pub(super) fn new(slots: u32, mut found: Vec<StoredFrame>) -> Self {
         let count = slots as usize;
         let mut index = Index {
             slots: vec![None; count],
@@ -107,15 +107,15 @@ impl Index {
     }
 
     /// Where a frame is.
-    pub(super) fn find(&self, key: &FrameKey) -> Option<Place> {
+    pub(super) fn find(&self, key: &FrameKey) -> Option<StoredFrame> {
         let slot = self.slot_of(key)?;
         let header = self.slots[slot as usize].expect("a frame of an object is in its slot").header;
         debug_assert_eq!(header.key, *key, "the slot has the frame");
-        Some(Place { slot, header })
+        Some(StoredFrame { slot, header })
     }
 
     /// Notes that a frame was read; false if its slot has another one by now, so that what was read is void.
-    pub(super) fn used(&mut self, place: &Place) -> bool {
+    pub(super) fn used(&mut self, place: &StoredFrame) -> bool {
         let apart = (self.slots.len() as u64 * APART_PERCENT / 100).max(1);
         let found = self.slots.get_mut(place.slot as usize).and_then(Option::as_mut);
         let Some(slot) = found.filter(|slot| slot.header == place.header) else {
@@ -144,11 +144,11 @@ impl Index {
     /// Notes that a slot that was chosen is written: its frame may be read from now on.
     pub(super) fn written(&mut self, admitted: &Admitted) {
         let queue = if admitted.is_known { Queue::Main } else { Queue::Small };
-        self.put(Place { slot: admitted.slot, header: admitted.header }, queue);
+        self.put(StoredFrame { slot: admitted.slot, header: admitted.header }, queue);
     }
 
     /// Forgets a frame that is damaged, if its slot still has it.
-    pub(super) fn forget(&mut self, place: &Place) {
+    pub(super) fn forget(&mut self, place: &StoredFrame) {
         if self.find(&place.header.key) == Some(*place) {
             self.take_out(place.slot);
             self.free.push(place.slot);
@@ -175,8 +175,8 @@ impl Index {
         self.evicted
     }
 
-    fn put(&mut self, place: Place, queue: Queue) {
-        let Place { slot, header } = place;
+    fn put(&mut self, place: StoredFrame, queue: Queue) {
+        let StoredFrame { slot, header } = place;
         let known = self.objects.entry(header.key.object).or_default().insert(header.key.frame, slot);
         assert!(known.is_none(), "a frame is in one slot");
         let entry = &mut self.slots[slot as usize];

@@ -33,7 +33,7 @@ use terrane_base::{Error, Result};
 use files::Files;
 pub use header::{FRAME_PAYLOAD_BYTES, ObjectKey};
 use header::{FrameKey, HEADER_BYTES};
-use index::{Index, Place};
+use index::{Index, StoredFrame};
 pub use open::TierSettings;
 pub(crate) use open::try_directory;
 use queue::Queue;
@@ -100,7 +100,7 @@ struct State {
 #[derive(Debug)]
 enum Piece {
     Waiting(Bytes),
-    Stored(Place),
+    Stored(StoredFrame),
 }
 
 /// A range of an object of which the tier has every frame, as far as its index says.
@@ -256,7 +256,7 @@ impl Found {
 
 impl Shared {
     /// Reads a frame with its header; `None` if it is not there any more, or is damaged.
-    fn read_frame(&self, place: &Place) -> Option<Vec<u8>> {
+    fn read_frame(&self, place: &StoredFrame) -> Option<Vec<u8>> {
         let read = self.files.as_ref()?.read(place);
         let mut state = self.state.lock();
         match read {

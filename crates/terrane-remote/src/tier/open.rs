@@ -13,7 +13,7 @@ use super::index::Index;
 use super::queue::Queue;
 use super::{Shared, State, Tier, TierCounts};
 
-/// Least bytes of a tier: fewer frames are no cache.
+/// Least bytes of a tier: fewer frames are not a cache.
 const BYTES_MIN: u64 = 8 << 20;
 /// Most bytes: slots are counted in 32 bits.
 const BYTES_MAX: u64 = 64 << 40;

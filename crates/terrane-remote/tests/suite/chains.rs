@@ -58,7 +58,7 @@ fn a_manifest_of_more_bytes_than_any_writer_leaves_is_not_read() {
     let manifest = take_over(&(memory as Arc<dyn Bucket>)).expect("new").manifest;
     (1..=6).for_each(|number| manifest.append(&edit(number)).expect("the writer"));
     let text = refused(read(&bucket).map(drop), Kind::Corrupt);
-    assert!(text.contains("no writer leaves"), "{text}");
+    assert!(text.contains("more than any writer leaves"), "{text}");
 }
 
 /// A bucket that says of all objects but the newest that they are long.

@@ -1,6 +1,6 @@
 //! Gives a caller the changes of a batch. As in RocksDB a walk ends, without a word, at what it
 //! cannot tell: a change of another column family than the default one where it has no numbers, a range
-//! delete, and bytes that are no batch.
+//! delete, and bytes that are not a batch.
 
 use std::ffi::c_void;
 

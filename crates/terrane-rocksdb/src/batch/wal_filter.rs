@@ -222,7 +222,7 @@ fn as_rocksdb(batch: &ReplayedBatch<'_>) -> Result<WriteBatch> {
             ChangeKind::DeleteRange { start, end } => made.add(id, Change::RangeDelete(start, end)),
             ChangeKind::LogData { data } => made.add(0, Change::LogData(data)),
             other => {
-                let what = format_args!("a change of kind {} is no record of a batch", other.as_str());
+                let what = format_args!("a change of kind {} is not a record of a batch", other.as_str());
                 return Err(Failure::not_implemented(what));
             }
         }

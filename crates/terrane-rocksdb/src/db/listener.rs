@@ -132,7 +132,7 @@ impl terrane::Listener for DatabaseListener {
     }
 
     fn flush_ended(&self, job: &JobEnded) {
-        // What had nothing to do, or was given up, is no flush of RocksDB.
+        // What had nothing to do, or was given up, is not a flush of RocksDB.
         if let (Some(_), None, false) = (&job.flushed, &job.error, is_own(&job.table)) {
             let order = self.order(&job.table);
             let family = self.families.named(&job.table);

@@ -71,7 +71,7 @@ fn as_rocksdb(database: &Database, batch: &terrane::ChangeBatch) -> Result<Optio
             ChangeKind::Merge { key, operand } => made.add(id, Change::Merge(key, operand)),
             ChangeKind::DeleteRange { start, end } => made.add(id, Change::RangeDelete(start, end)),
             other => {
-                let what = format_args!("a change of kind {} is no record of a batch", other.as_str());
+                let what = format_args!("a change of kind {} is not a record of a batch", other.as_str());
                 return Err(Failure::not_implemented(what));
             }
         }

@@ -115,7 +115,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_file_is_no_missing_key() {
+    fn a_missing_file_is_not_a_missing_key() {
         let error = Error::io("making a segment", std::io::ErrorKind::NotFound.into());
         let failure = Failure::from(error);
         assert!(failure.text().starts_with("IO error: No such file or directory: "), "{}", failure.text());

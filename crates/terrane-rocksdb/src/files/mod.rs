@@ -230,7 +230,7 @@ pub(crate) fn replace(from: &Path, to: &Path, functions: Functions) -> Result<()
     synced.map_err(|why| failed("renaming", from, &why))
 }
 
-/// Moves the files of `from` into the directory `to`: `CURRENT` last, so that a part of it is no database.
+/// Moves the files of `from` into the directory `to`: `CURRENT` last, so that a part of it is not a database.
 fn move_into(from: &Path, to: &Path) -> std::io::Result<()> {
     let mut names =
         fs::read_dir(from)?.map(|entry| Ok(entry?.file_name())).collect::<std::io::Result<Vec<_>>>()?;

@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_number_of_no_codec_is_refused() {
         let options = Options { codec_of_levels: vec![0, 77, 0], ..Options::default() };
-        let refused = codecs(&options).expect_err("77 is no codec");
+        let refused = codecs(&options).expect_err("77 is not a codec");
         assert!(refused.text().contains("77"), "{}", refused.text());
         assert_eq!(codec(7).is_ok(), HAS_ZSTD);
     }

@@ -1,5 +1,5 @@
 //! Options as text: `name=value;name=value`, where a value may be such a text itself, in braces. A name that
-//! is no field is refused: nothing is left out without a word.
+//! is not a field is refused: nothing is left out without a word.
 
 use std::ffi::CString;
 use std::sync::Arc;

@@ -13,7 +13,7 @@ use crate::transactions::state::{Phase, State};
 const BYTES_MAX: usize = 512;
 /// Longest name as the library has it, in bytes.
 const ENGINE_BYTES_MAX: usize = 255;
-/// The prefix of names that are kept as digits: those that are no text.
+/// The prefix of names that are kept as digits: those that are not text.
 const DIGITS: &str = "hex:";
 
 /// A name as the library has it: as text if it is text.
@@ -69,7 +69,7 @@ fn set_name(transaction: &Transaction, name: &[u8]) -> Result<()> {
     let own = as_engine_has_it(name);
     if own.len() > ENGINE_BYTES_MAX {
         return Err(Failure::invalid(
-            "Transaction name: at most 255 bytes of text, or 125 bytes that are no text, can be prepared",
+            "Transaction name: at most 255 bytes of text, or 125 bytes that are not text, can be prepared",
         ));
     }
     let database = state.database.clone();

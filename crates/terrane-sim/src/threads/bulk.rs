@@ -41,7 +41,7 @@ impl Caller {
             Op::Checkpoint => self.checkpoint(),
             Op::Backup => self.backup(),
             Op::Look => self.look(),
-            op => unreachable!("{op} is no maintenance"),
+            op => unreachable!("{op} is not maintenance"),
         };
         let is_refused = match done {
             Ok(()) => false,

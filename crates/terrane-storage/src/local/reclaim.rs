@@ -14,7 +14,7 @@ impl LocalStore {
         self.check_writable("give space back")?;
         let mut bytes = 0;
         for _ in 0..runs {
-            // A thread that grows a file wants space, so this is no time to free some.
+            // A thread that grows a file wants space, so this is not the time to free some.
             let Some(_layout) = self.layout.try_lock() else { break };
             let Some(plan) = self.accounting()?.space.plan_reclaim(reserve) else { break };
             let result = self.reclaim_one(&plan);

@@ -79,7 +79,7 @@ impl FileSlots {
         let end = self.taken.union(&self.holes).complement().last_end(self.len);
         let gap = (end > 0).then(|| self.taken.last_end(end)..self.taken.next_in(end).min(self.len));
         let is_free = |gap: &Range<u32>| gap.contains(&(end - 1)) && self.taken.contains_none(gap.clone());
-        debug_assert!(gap.as_ref().is_none_or(is_free), "{gap:?} is no gap around slot {}", end - 1);
+        debug_assert!(gap.as_ref().is_none_or(is_free), "{gap:?} is not a gap around slot {}", end - 1);
         gap
     }
 

@@ -83,7 +83,7 @@ fn a_short_extent_takes_little_space() {
     store.write(whole, &vec![9; SLOT_BYTES]).unwrap();
 }
 
-/// The slot of an extent that is short in this process, too, is no whole one when it is free.
+/// The slot of an extent that is short in this process, too, is not a whole one when it is free.
 #[test]
 fn a_slot_that_was_short_is_whole_for_the_next_extent() {
     let disk = disk();
@@ -314,7 +314,7 @@ fn synced_extents_survive_every_power_cut() {
     }
 }
 
-/// The length of a growth that was under way may be durable in part, and is no whole number of slots then.
+/// The length of a growth that was under way may be durable in part, and is not a whole number of slots then.
 #[test]
 fn unused_bytes_behind_the_last_slot_are_given_back() {
     let disk = disk();

@@ -74,7 +74,7 @@ fn without_a_cached_input_nothing_is_read() {
     let reads = store.reads();
     assert_eq!(pass_on(&inputs, &outputs, &cache), 0);
     assert_eq!(store.reads(), reads);
-    // An index block alone is no sign of readers: it was there before any.
+    // An index block alone is not a sign of readers: it was there before any.
     inputs[0].warm(&cache).unwrap();
     let reads = store.reads();
     assert_eq!(pass_on(&inputs, &outputs, &cache), 0);

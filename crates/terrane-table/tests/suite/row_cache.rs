@@ -244,7 +244,7 @@ fn shards_without_hits_become_inactive_and_free_their_memory() {
 }
 
 #[test]
-fn too_little_memory_is_no_row_cache() {
+fn too_little_memory_is_not_a_row_cache() {
     assert!(RowCache::new(Cache::new(1 << 20), 100 << 10).is_none());
     let rows = RowCache::new(Cache::new(1 << 10), 4 << 20).unwrap();
     (0..100_000).for_each(|number| fill(&rows, number, 1));

@@ -27,7 +27,7 @@ impl Table {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if a bound is no key of the table.
+    /// `Invalid` if a bound is not a key of the table.
     pub fn range_cursor(&self, range: impl KeyBounds) -> Result<Cursor> {
         Ok(self.cursor_at(self.bounds(range.lower(), range.upper())?, self.pin()))
     }

@@ -121,7 +121,7 @@ impl Table {
         !self.inner.is_dropped() && self.order.is_none()
     }
 
-    /// Apart from the other keys, so that their read is no function of its own.
+    /// Apart from the other keys, so that their read is not a function of its own.
     #[inline(never)]
     fn get_encoded_to(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
         debug_assert!(!self.has_plain_keys(), "plain keys are read by the callers of this function");

@@ -30,7 +30,7 @@ pub struct Json<T>(pub T);
 impl<T: Serialize> EncodeValue for Json<T> {
     fn encode_value(&self, to: &mut Vec<u8>) -> Result<()> {
         serde_json::to_writer(to, &self.0)
-            .map_err(|why| Error::invalid(format!("the value is no JSON: {why}")))
+            .map_err(|why| Error::invalid(format!("the value is not JSON: {why}")))
     }
 }
 

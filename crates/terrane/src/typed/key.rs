@@ -82,7 +82,7 @@ pub trait EncodeKey {
 /// assert_eq!(Year::decode(&key), Some(Year(-44)));
 /// ```
 pub trait DecodeKey: EncodeKey + Sized {
-    /// Takes a part off the front of `from`; `None` if that is no such part.
+    /// Takes a part off the front of `from`; `None` if that is not such a part.
     ///
     /// ```
     /// use terrane::typed::DecodeKey;

@@ -51,7 +51,7 @@
 //!
 //! # Another type than that of the writer
 //!
-//! The database stores no types. Bytes that are no value of the type are refused with
+//! The database stores no types. Bytes that are not a value of the type are refused with
 //! [`Kind::Invalid`](crate::Kind::Invalid); bytes that happen to be one are read as one. A program that
 //! changes a type writes the rows again, into another table in most cases.
 

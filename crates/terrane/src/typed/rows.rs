@@ -67,7 +67,7 @@ pub(super) fn decode_value<V: DecodeValue>(table: &str, key: &[u8], bytes: Vec<u
 fn wrong<T>(table: &str, key: &[u8], what: &str) -> Error {
     let (key, wanted) = (key.escape_ascii(), std::any::type_name::<T>());
     Error::invalid(format!(
-        "table {table:?}: {what} b\"{key}\" is no {wanted}: read it with the type that it was written with"
+        "table {table:?}: {what} b\"{key}\" is not a {wanted}: read it with the type that it was written with"
     ))
 }
 

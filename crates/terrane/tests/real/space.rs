@@ -165,7 +165,7 @@ fn fill(at: &Path, resize: &dyn Fn(Room)) -> Outcome {
         next = reached;
         assert_eq!(refusal.kind(), Kind::Full, "{place}: {refusal}");
         read_all(&db, next, &format!("{place}, full"));
-        // A second refusal, so that it is no accident; and reads again.
+        // A second refusal, so that it is not an accident; and reads again.
         let (again, refusal) = put_until_full(&db, next);
         next = again;
         assert_eq!(refusal.kind(), Kind::Full, "{place}: {refusal}");

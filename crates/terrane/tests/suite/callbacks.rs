@@ -18,7 +18,7 @@ use terrane::{
 use terrane_base::callback;
 use terrane_base::env::{Joiner, Spawn};
 
-/// The answers, by callback, thread (`own` for one of the database's) and call; `None` is no error.
+/// The answers, by callback, thread (`own` for one of the database's) and call; `None` is not an error.
 type Answers = BTreeMap<(&'static str, &'static str, &'static str), Vec<Option<Kind>>>;
 
 /// The database that callbacks meddle with, once there is one.

@@ -219,7 +219,7 @@ fn a_view_keeps_no_writer_out_and_shows_one_moment() {
     assert_eq!(Db::open_view(dir.path().join("none")).unwrap_err().kind(), Kind::NotFound);
 }
 
-/// An index that a flush has moved into the levels and an iterator still reads is no part of the write
+/// An index that a flush has moved into the levels and an iterator still reads is not a part of the write
 /// memory, and it is counted: the cache has so much less.
 #[test]
 fn an_index_that_an_iterator_holds_is_counted_apart() {

@@ -210,7 +210,7 @@ fn a_panic_changes_nothing_and_is_named() {
     assert_eq!(db.default_table().iter().count(), 101);
 }
 
-/// The limit of a value is no lack of space: the filter must be fixed.
+/// The limit of a value is not a lack of space: the filter must be fixed.
 #[test]
 fn a_value_that_is_too_long_changes_nothing_and_is_the_fault_of_the_filter() {
     let dir = tempfile::tempdir().unwrap();

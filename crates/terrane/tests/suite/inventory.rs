@@ -205,7 +205,7 @@ fn a_backup_keeps_its_note() -> Result<()> {
     let listed = backups.list()?.backups;
     assert_eq!(listed, [made, plain]);
     assert_eq!(listed[0].note.as_deref(), Some("before the move"));
-    assert_eq!((&listed[1].note, &listed[0].options), (&None, &listed[1].options), "a note is no option");
+    assert_eq!((&listed[1].note, &listed[0].options), (&None, &listed[1].options), "a note is not an option");
     let long = BackupOptions::default().note("n".repeat((64 << 10) + 1));
     let refused = backups.create_with(&db, &long, go_on).expect_err("it is too long");
     assert_eq!(refused.kind(), Kind::Invalid);

@@ -111,17 +111,17 @@ fn rows_of_another_type_are_refused_by_name_and_the_others_are_read() -> Result<
     ids.put(1, 10)?;
     table.put([0, 0, 0, 2], "short")?;
     table.put("text as a key", 7u64.to_le_bytes())?;
-    let wrong = ids.get(2).expect_err("five bytes are no u64");
+    let wrong = ids.get(2).expect_err("five bytes are not a u64");
     assert_eq!(wrong.kind(), Kind::Invalid);
     assert!(
-        wrong.message().contains(r#"table "ids": the value of b"\x00\x00\x00\x02" is no u64"#),
+        wrong.message().contains(r#"table "ids": the value of b"\x00\x00\x00\x02" is not a u64"#),
         "{wrong}"
     );
     let rows: Vec<Result<(u32, u64)>> = ids.iter().collect();
     assert_eq!(rows.len(), 3);
     assert!(matches!(rows[0], Ok((1, 10))) && rows[1].is_err());
-    let wrong = rows[2].as_ref().expect_err("13 bytes are no u32");
-    assert!(wrong.message().contains(r#"the key b"text as a key" is no u32"#), "{wrong}");
+    let wrong = rows[2].as_ref().expect_err("13 bytes are not a u32");
+    assert!(wrong.message().contains(r#"the key b"text as a key" is not a u32"#), "{wrong}");
     assert!(ids.contains(2)?, "a value that is not decoded");
     Ok(())
 }
@@ -157,7 +157,7 @@ fn values_of_json_are_rows_that_every_program_reads() -> Result<()> {
     assert_eq!(carts.get(10).expect_err("half an object").kind(), Kind::Invalid);
 
     let odd: TypedTable<u64, Json<BTreeMap<Option<u8>, u8>>> = TypedTable::new(db.table_or_create("odd")?)?;
-    let refused = odd.put(1, Json(BTreeMap::from([(None, 1)]))).expect_err("a key that is no text");
-    assert!(refused.message().contains("the value is no JSON"), "{refused}");
+    let refused = odd.put(1, Json(BTreeMap::from([(None, 1)]))).expect_err("a key that is not text");
+    assert!(refused.message().contains("the value is not JSON"), "{refused}");
     Ok(())
 }

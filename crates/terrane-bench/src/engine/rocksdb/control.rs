@@ -2,9 +2,9 @@
 //!
 //! | step | calls |
 //! |---|---|
-//! | flush, flush to run | `Flush` of each table; a flush goes to level 0 and stays there while automatic compaction is off |
-//! | compact 0 | `CompactFiles`: all files of level 0 into the first level below that holds files, or the last |
-//! | compact 1 | `CompactFiles`: all files of the first level below 0 into the next that holds files, or the next |
+//! | flush, flush to run | `Flush` of each table into level 0; it stays there without automatic compaction |
+//! | compact 0 | `CompactFiles`: all files of level 0 into the first level below with files, or the last |
+//! | compact 1 | `CompactFiles`: all files of the first level below 0 into the next with files, or the next |
 //! | compact all | `CompactRange` of all, the last level too |
 //! | wait | `WaitForCompact`, or else RocksDB's properties, polled |
 //! | pause, resume | `disable_auto_compactions`; flushes still happen when a memtable is full |

@@ -132,7 +132,7 @@ impl Session for ThroughCores<'_> {
     ) -> Result<u64> {
         let table = &self.tables[table as usize];
         let Some(start) = start else {
-            // A whole scan is no request: it goes to the table.
+            // A whole scan is not a request: it goes to the table.
             let mut cursor = table.cursor();
             place(&mut cursor, None, direction)?;
             return walk(&mut cursor, rows, direction, row);

@@ -2,14 +2,16 @@
 //!
 //! | option | meaning |
 //! |---|---|
-//! | `requests` | `apart` (default): requests of one window are done one after the other; `together`: reads as one multi-get for each table, writes as one batch |
-//! | `cores` | 0 (default): threads use the database; more: its tables belong to so many cores (`terrane::cores`) |
+//! | `requests` | how those of a window are done: `apart` (default), one by one; `together`, see below |
+//! | `cores` | 0 (default): threads use the database; more: so many cores own its tables (`terrane::cores`) |
 //! | `transactions` | how transactions find conflicts: `optimistic` (default), `pessimistic` |
 //! | `isolation` | what transactions promise: `serializable` (default), `snapshot`, `read_committed` |
-//! | `watched` | whether a transaction that does nothing lives all the time, so that every write is watched; `false` |
+//! | `watched` | if true, an idle transaction is always open, so that each write is watched; `false` |
 //! | `parts` | where manifest and extents lie: `local` (default), `bucket` (a directory as a bucket) |
 //! | `preset` | options that go together: `none` (default), `xs`, `xp`, `xs-pm`, `xp-pm`; see `preset.rs` |
-//! | `cores_helping`, `cores_pinned`, `cores_spreading` | as the builder of the cores has them; `true`, `false`, `true` |
+//! | `cores_helping`, `cores_pinned`, `cores_spreading` | as in the builder; `true`, `false`, `true` |
+//!
+//! Requests done together are one multi-get for each table and one batch of all writes.
 
 use std::collections::BTreeMap;
 use std::path::Path;

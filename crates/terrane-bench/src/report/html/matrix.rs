@@ -105,7 +105,7 @@ fn means(html: &mut Html, summary: &Summary<'_>) {
                 match summary.mean(engine) {
                     None => html.element("td", &[("class", &format!("{own} none"))], metric::NONE),
                     Some(mean) => {
-                        // The ceiling is no competitor: its ratios say nothing by their colour.
+                        // The ceiling is not a competitor: its ratios say nothing by their colour.
                         let colour =
                             if summary.is_ceiling(engine) { "none".to_owned() } else { shade(mean.ratio) };
                         html.nest("td", &[("class", &format!("{own} {colour}"))], |html| {

@@ -84,7 +84,10 @@ fn a_cell_missing_in_the_second_run_is_a_regression_with_a_reason() {
     let line = "MISSING in the second run: s / scan / terrane: it was not run";
     assert!(gone.to_string().contains(line), "{gone}");
     let more = compare(&b, &a, 0.05);
-    assert!(more.only_b.len() == 1 && !more.regressed(), "what only the second has is no regression: {more}");
+    assert!(
+        more.only_b.len() == 1 && !more.regressed(),
+        "what only the second has is not a regression: {more}"
+    );
     let fail = |unsupported: bool, step: &str, repetition: u32| {
         let mut b = b.clone();
         let own = str::to_owned;
@@ -96,7 +99,10 @@ fn a_cell_missing_in_the_second_run_is_a_regression_with_a_reason() {
         let failed = fail(unsupported, step, 0);
         assert!(failed.regressed() && failed.to_string().contains("it broke"), "{failed}");
     }
-    assert!(!fail(false, "other", 0).to_string().contains("it broke"), "another step's failure is no reason");
+    assert!(
+        !fail(false, "other", 0).to_string().contains("it broke"),
+        "another step's failure is not a reason"
+    );
 }
 
 #[test]

@@ -74,7 +74,7 @@ fn ratios_are_of_pairs_of_one_repetition() {
 }
 
 #[test]
-fn slow_steps_are_marked_and_null_is_no_peer() {
+fn slow_steps_are_marked_and_null_is_not_a_peer() {
     let mut cells = vec![];
     for repetition in 0..3 {
         for (step, terrane, lmdb) in [("a", 190.0, 150.0), ("b", 300.0, 450.0), ("c", 300.0, 200.0)] {

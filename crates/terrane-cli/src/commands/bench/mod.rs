@@ -69,8 +69,8 @@ fn run_plan(engine: &Engine, flags: &RunFlags, out: &mut dyn Write) -> Result<()
     judge(&report)
 }
 
-/// A run in which something failed has a report, but did not do what it was asked. What an engine lacks is no
-/// failure.
+/// A run in which something failed has a report, but did not do what it was asked. What an engine lacks is
+/// not a failure.
 fn judge(report: &RunReport) -> Result<(), Failure> {
     let failed: Vec<&Failed> = report.failed.iter().filter(|failed| !failed.unsupported).collect();
     let Some(first) = failed.first() else { return Ok(()) };

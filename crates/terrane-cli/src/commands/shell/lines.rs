@@ -88,7 +88,7 @@ impl Input {
                 editor.set_helper(None);
                 match line {
                     Ok(line) => {
-                        // A history that cannot be written is no reason to stop.
+                        // A history that cannot be written is not a reason to stop.
                         let _ = history.as_ref().map(|path| editor.append_history(path));
                         Ok(Line::Text(line))
                     }

@@ -182,18 +182,18 @@ impl Shell {
         debug_assert!(self.files == 0 || self.engine.opened.is_some(), "a file is read for an open database");
         match self.output.take() {
             Some(mut output) if !changes_output => {
-                let done = output.take(|file| self.take(words, file, Place::File));
+                let done = output.take(|file| self.take(words, file, PrintsTo::File));
                 self.output = Some(output);
                 done
             }
             output => {
                 self.output = output;
-                self.take(words, out, Place::Screen)
+                self.take(words, out, PrintsTo::Screen)
             }
         }
     }
 
-    fn take(&mut self, words: &[String], out: &mut dyn Write, place: Place) -> Result<Next, Failure> {
+    fn take(&mut self, words: &[String], out: &mut dyn Write, to: PrintsTo) -> Result<Next, Failure> {
         let Some(name) = words.first() else { return Ok(Next::Line) };
         if name.starts_with('.') || matches!(name.as_str(), "help" | "quit" | "exit") {
             return self.take_own(name.trim_start_matches('.'), &words[1..], out);
@@ -209,7 +209,7 @@ impl Shell {
         if name != "options" {
             line.push(self.path.display().to_string());
         }
-        // What stands behind -- is no option, even where it looks like one.
+        // What stands behind -- is not an option, even where it looks like one.
         let mut options = words[1..].iter().take_while(|word| *word != "--");
         let names_table =
             options.any(|word| word == "--table" || word.starts_with("--table=") || word == "--all");
@@ -244,7 +244,7 @@ impl Shell {
         // A file gets the bytes of the value alone; a reader of the screen, or of a pipe in its place, sees
         // the next line below it.
         let ends_line = !has_format(words) || std::io::stdout().is_terminal();
-        if is_raw && place == Place::Screen && ends_line {
+        if is_raw && to == PrintsTo::Screen && ends_line {
             writeln!(out)?;
         }
         Ok(Next::Line)
@@ -253,7 +253,7 @@ impl Shell {
 
 /// Where the commands of a line print.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PrintsTo {
     /// Standard output.
     Screen,
     /// The file of `.output`.
@@ -262,7 +262,7 @@ enum Place {
 
 /// Returns true if a command says how it prints.
 fn has_format(words: &[String]) -> bool {
-    // What stands behind -- is no option.
+    // What stands behind -- is not an option.
     let mut options = words.iter().take_while(|word| *word != "--");
     options.any(|word| word.starts_with("--format") || word == "--number")
 }

@@ -38,7 +38,7 @@ impl Output {
         self.file.flush().map_err(|error| self.failure(&error))
     }
 
-    /// An error of the file. A file is no pipe whose reader has gone, so none of them is silent.
+    /// An error of the file. A file is not a pipe whose reader has gone, so none of them is silent.
     fn failure(&self, error: &io::Error) -> Failure {
         Failure {
             code: Failure::file("", error).code,

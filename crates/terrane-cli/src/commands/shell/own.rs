@@ -6,7 +6,7 @@ use clap::{CommandFactory as _, ValueEnum as _};
 
 use super::lines::Input;
 use super::output::Output;
-use super::{COMMANDS, Next, Place, Shell};
+use super::{COMMANDS, Next, PrintsTo, Shell};
 use crate::arguments::{self, Arguments, Engine};
 use crate::commands::store::{Access, open};
 use crate::commands::{stats, tables};
@@ -73,7 +73,7 @@ impl Shell {
             ("read", None) => return Err(Failure::new(Code::Usage, ".read takes the name of a file")),
             ("flush", _) => self.db().flush()?,
             ("refresh", _) => self.refresh()?,
-            ("shape", _) => return self.take(&["shape".to_owned()], out, Place::Screen),
+            ("shape", _) => return self.take(&["shape".to_owned()], out, PrintsTo::Screen),
             ("stats", _) => {
                 let command = arguments::Stats {
                     table: None,

@@ -12,7 +12,7 @@ pub(super) struct Keys {
 }
 
 impl Keys {
-    /// `None` if standard input is no terminal.
+    /// `None` if standard input is not a terminal.
     pub(super) fn open() -> Option<Keys> {
         let input = io::stdin();
         if !input.is_terminal() {

@@ -26,7 +26,8 @@ impl JobRequest {
     /// Reads a request.
     ///
     /// # Errors
-    /// `Corrupt` if the bytes are no job, or contradict themselves; `Invalid` if a newer version wrote them.
+    /// `Corrupt` if the bytes are not a job, or contradict themselves; `Invalid` if a newer version wrote
+    /// them.
     pub fn decode(bytes: &[u8]) -> Result<JobRequest> {
         let mut fields = FRAME.open(bytes)?;
         let spec = get_spec_head(&mut fields)?;
@@ -59,7 +60,7 @@ fn get_spec_head(fields: &mut Fields<'_>) -> Result<JobSpec> {
     let table = TableId(fields.u32()?);
     let target = get_place(fields)?;
     if !matches!(target, Place::Level(_)) {
-        return Err(wrong("a target that is no level"));
+        return Err(wrong("a target that is not a level"));
     }
     Ok(blank(kind, table, target, flags))
 }
@@ -168,7 +169,7 @@ fn get_bytes<'b>(fields: &mut Fields<'b>, max: usize) -> Result<&'b [u8]> {
 
 fn get_name(fields: &mut Fields<'_>) -> Result<Option<String>> {
     let name = get_bytes(fields, NAME_BYTES_MAX)?;
-    let name = std::str::from_utf8(name).map_err(|_| wrong("a name that is no text"))?;
+    let name = std::str::from_utf8(name).map_err(|_| wrong("a name that is not text"))?;
     Ok(Some(name.to_owned()).filter(|name| !name.is_empty()))
 }
 

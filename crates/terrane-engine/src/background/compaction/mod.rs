@@ -37,7 +37,7 @@ struct Candidate {
 }
 
 impl Look<'_> {
-    /// The most urgent job that can run beside what runs, over the tables whose levels may have one; with
+    /// The most urgent job that no running one excludes, over the tables whose levels may have one; with
     /// `puts_off` only among those that are due. Notes tables that have none.
     pub(crate) fn pick_compaction(self, depth: Depth, puts_off: bool) -> Option<(Arc<Table>, JobSpec)> {
         let schedule = self.schedule;
@@ -92,7 +92,7 @@ impl Look<'_> {
         let due =
             || follows_shape.then(|| pick(&shape, limits, &schedule.claims, &schedule.cursors)).flatten();
         let found = served.job.or_else(due);
-        // Another look would find a job beside less, behind a pause or a request, or with more time.
+        // Another look would find a job while less runs, after a pause or a request, or with more time.
         let is_restricted = schedule.is_paused() || served.is_waiting || puts_off && limits.automatic;
         if found.is_none() && !is_restricted && schedule.claims.is_idle(table.id) {
             self.note_no_level_job(candidate, snapshots);
@@ -244,7 +244,7 @@ impl CompactionJob<'_> {
         let mut publish = |part: JobResult| {
             install(&part)?;
             if filters {
-                // The job may fail behind its part: rows that the filter has changed would stay cached.
+                // The job may fail after its part: rows that the filter has changed would stay cached.
                 forget_rows_within(engine, table, spec.inputs.iter().flat_map(|input| &input.extents));
             }
             Ok(())

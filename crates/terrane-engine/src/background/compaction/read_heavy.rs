@@ -10,19 +10,19 @@
 //!
 //! No caller waits for this work: a database may be quiescent and begin it later.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
-use terrane_base::sync::atomic::{AtomicU64, Ordering};
+use terrane_base::sync::atomic::Ordering;
 
 use terrane_base::options::AdaptiveShape;
-use terrane_base::{Result, TableId, verify};
+use terrane_base::{Result, verify};
 use terrane_compaction::{CancelCause, Counted, Fewer, Load, MemoryTier, Mode, TableShape, pick_fewer_runs};
 
 use crate::background::compaction::CompactionJob;
 use crate::background::job::{Job, Look};
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Schedule;
+use crate::background::state::load::{Adaptation, Watched};
 use crate::observe::job_kind::{JobKind, JobKinds};
 use crate::observe::stats::add;
 use crate::table::Table;
@@ -33,21 +33,6 @@ use crate::table::tree_shape::shape_of;
 const TICK: Duration = Duration::from_millis(100);
 /// Bytes that writers may bring while a job runs that they do not need.
 const STOP_BYTES: u64 = 1 << 20;
-
-/// The load of every table, as far as it is counted.
-#[derive(Default)]
-pub(crate) struct Adaptation {
-    /// Counts of each table that was ever used.
-    tables: BTreeMap<TableId, Watched>,
-    /// Those whose load changes though nothing is counted: all others are at rest, and write-friendly.
-    moving: BTreeSet<TableId>,
-    /// Time of the last look.
-    looked: Option<Duration>,
-    /// True if a step was taken since the last time that none was left.
-    has_worked: bool,
-    /// True if the step that was found last asks for a flush.
-    asks_flush: bool,
-}
 
 impl Adaptation {
     /// Takes the counts since the last look, if that was long enough ago.
@@ -85,31 +70,6 @@ impl Adaptation {
         });
         verify!(self.is_sound());
     }
-
-    /// Returns true if the step that was found since the last call asks for a flush. Counted when the step is
-    /// taken: a decision may be void, and made again.
-    pub(crate) fn takes_asked_flush(&mut self) -> bool {
-        std::mem::take(&mut self.asks_flush)
-    }
-
-    /// Forgets a table that was dropped.
-    pub(crate) fn forget(&mut self, table: TableId) {
-        self.tables.remove(&table);
-        self.moving.remove(&table);
-        verify!(self.is_sound());
-    }
-
-    /// Invariant: a table whose load changes was counted. What `moving` has without it would get no step.
-    fn is_sound(&self) -> bool {
-        self.moving.iter().all(|id| self.tables.contains_key(id))
-    }
-}
-
-/// A table's load, and the counts at the last look.
-#[derive(Default)]
-struct Watched {
-    load: Load,
-    counted: Counted,
 }
 
 impl Watched {
@@ -124,21 +84,6 @@ impl Watched {
         // Relaxed: for displays only.
         table.load.is_read_heavy.store(load.mode == Mode::ReadHeavy, Ordering::Relaxed);
         table.load.runs_per_read_milli.store(load.runs_per_read_milli(), Ordering::Relaxed);
-    }
-}
-
-/// When jobs that only reads gain by are stopped, and when they may begin.
-#[derive(Debug)]
-pub(crate) struct ReadHeavy {
-    /// Total of written bytes at which the running job is stopped; `u64::MAX` if none runs.
-    stop_at: AtomicU64,
-    /// The next one does not begin before this time, in microseconds.
-    rests_until: AtomicU64,
-}
-
-impl Default for ReadHeavy {
-    fn default() -> Self {
-        ReadHeavy { stop_at: AtomicU64::new(u64::MAX), rests_until: AtomicU64::new(0) }
     }
 }
 
@@ -233,7 +178,7 @@ impl Look<'_> {
     }
 }
 
-/// A job that only reads gain by: behind it the background rests as long as it took.
+/// A job that only reads gain by: after it the background rests as long as it took.
 struct Adapting<'e> {
     engine: &'e Maintenance,
     started: Duration,

@@ -69,7 +69,7 @@ fn only_the_worker_that_decides_takes_a_request_out() {
 /// The caller of the first request gives it up while its job runs: that job has rewritten nothing for the
 /// second request, which came later.
 #[test]
-fn a_job_of_a_withdrawn_request_is_no_progress_of_the_next_one() {
+fn a_job_of_a_withdrawn_request_is_not_progress_of_the_next_one() {
     let (engine, table) = open();
     put(&engine, "k", 10);
     flush(&engine, &table);

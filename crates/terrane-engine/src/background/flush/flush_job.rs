@@ -25,6 +25,7 @@ use crate::background::compaction::install::Install;
 use crate::background::compaction::ranges_of;
 use crate::background::job_log;
 use crate::background::maintenance::Maintenance;
+use crate::background::scheduler::Choice;
 use crate::observe::stats::add;
 use crate::table::Table;
 use crate::table::ledger::{Completeness, Leaves};
@@ -158,7 +159,8 @@ impl FlushJob<'_> {
     }
 
     /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
-    /// installed: were the journal behind them, a loss of power could keep newer records and lose older ones.
+    /// installed: if the journal were durable after them, a loss of power could keep newer records and lose
+    /// older ones.
     fn durable_edit(self, seq: SeqNo) -> Result<EditOp> {
         debug_assert!(seq <= self.engine.journal.visible(), "an edit would speak of commits to come");
         self.engine.sync_journal_through(seq)?;
@@ -214,8 +216,7 @@ impl FlushJob<'_> {
         let Self { engine, table, control } = self;
         let snapshots = engine.pins.list(|| engine.journal.visible());
         let room_bytes = room_of(engine);
-        let mut claimed = None;
-        engine.background.scheduler.wait_until(|schedule| {
+        let claimed = engine.background.scheduler.claim(|schedule| {
             let tree = table.pinned().tree;
             let shape = TableShape { room_bytes, ..shape_of(table, &tree, &snapshots) };
             match plan_flush(&shape, &table.settings().limits, &schedule.claims, start, left) {
@@ -224,24 +225,27 @@ impl FlushJob<'_> {
                         spec.table == table.id,
                         "the claim would be on the levels of another table"
                     );
-                    let claim = schedule.claims.take(spec.claim()).expect("the plan respects all claims");
-                    claimed = Some((*spec, claim));
-                    Ok(true)
+                    let claim = spec.claim();
+                    Ok(Choice::Take(*spec, vec![claim]))
                 }
-                FlushPlan::Runs => Ok(true),
+                FlushPlan::Runs => Ok(Choice::Nothing),
                 // A claim that is kept because of damage is never given up.
-                FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(true),
+                FlushPlan::Busy if schedule.quarantine.of(table.id).is_some() => Ok(Choice::Nothing),
                 // Writers would wait as long as the job that holds level 1.
-                FlushPlan::Busy if engine.write_control().is_filling() => Ok(true),
-                // Not `check`, which waits for the end of a pause: the thread that ends it needs the lock
-                // that is held here.
+                FlushPlan::Busy if engine.write_control().is_filling() => Ok(Choice::Nothing),
+                // The thread that ends a pause needs the lock of the schedule.
                 FlushPlan::Busy if terrane_base::planted!(WaitUnderSchedule) => {
-                    control.check().map(|()| table.is_dropped())
+                    engine.background.scheduler.inspect(|_| control.check()).map(|()| Choice::Wait)
                 }
-                FlushPlan::Busy => control.refuse_if_cancelled().map(|()| table.is_dropped()),
+                // Not `check`: a flush that waits for level 1 is not at work, so that a pause holds nothing
+                // of it, and callers that wait for it go on waiting.
+                FlushPlan::Busy => {
+                    control.refuse_if_cancelled()?;
+                    Ok(if table.is_dropped() { Choice::Nothing } else { Choice::Wait })
+                }
             }
         })?;
-        Ok(claimed)
+        Ok(claimed.map(|(spec, claims)| (spec, claims[0])))
     }
 
     /// Makes the result of a step part of the table; `kept` are its extents. Returns where the next step

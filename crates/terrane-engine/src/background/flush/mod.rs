@@ -1,10 +1,11 @@
 //! From memory to the levels: `switch.rs` freezes memtables, `merge_frozen.rs` makes generations of the
-//! global index of them, `flush_job.rs` brings the oldest generation into the levels. `early.rs` and
-//! `scan_trigger.rs` find memtables that are to go before they are full.
+//! global index of them, `flush_job.rs` brings the oldest generation into the levels. `request.rs` asks
+//! for that. `early.rs` and `scan_trigger.rs` find memtables that are to go before they are full.
 
 mod early;
 mod flush_job;
 pub(crate) mod merge_frozen;
+mod request;
 mod scan_trigger;
 pub(crate) mod switch;
 

@@ -79,7 +79,7 @@ impl Maintenance {
     }
 }
 
-/// A trim, beside which there is no other.
+/// A trim; there is one at a time.
 #[derive(Clone, Copy)]
 struct Trim<'e> {
     engine: &'e Maintenance,
@@ -114,7 +114,7 @@ impl Trim<'_> {
             return Ok(());
         }
         // Trimmed records are in the levels, of every table: recovery needs to know that the journal may
-        // begin behind them, also where a table has no record at all.
+        // begin after them, also where a table has no record at all.
         ops.extend(flushed_up_to(&engine.manifest, through, |most| engine.catalog.behind(through, most)));
         engine.append_edit(ops)?;
         engine.catalog.sums().raise_flushed_all(through);

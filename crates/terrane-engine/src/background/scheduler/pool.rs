@@ -10,24 +10,24 @@ use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::{CancelCause, ClaimId};
 
 use super::schedule::Schedule;
-use crate::background::compaction::read_heavy::Adaptation;
 use crate::background::retry::Subject;
+use crate::background::state::load::Adaptation;
 use crate::observe::job_kind::JobKinds;
 
 /// How often an idle worker looks without being woken.
 const IDLE: Duration = Duration::from_millis(100);
 
-/// Work that is no job.
+/// Work that is not a job.
 type HandedOver = Box<dyn FnOnce() + Send>;
 
 /// The pool of workers and what it runs.
 pub(crate) struct Scheduler {
     /// Runs the work of the pool on a thread that waits for it, if there are no threads.
     spawn: Arc<dyn Spawn>,
-    pub(super) schedule: Mutex<Schedule>,
+    pub(in crate::background) schedule: Mutex<Schedule>,
     changed: Condvar,
     /// The loads of the tables. Held by the worker that decides; taken before `schedule`.
-    pub(super) adaptation: Mutex<Adaptation>,
+    pub(in crate::background) adaptation: Mutex<Adaptation>,
     /// Counts wake-ups, so that none is lost between looking for work and going to sleep.
     signals: AtomicU64,
     handed_over: Mutex<Option<HandedOver>>,
@@ -62,14 +62,14 @@ impl Scheduler {
     }
 
     /// Does what was handed over, if anything was. Called by a worker that holds nothing of the database.
-    pub(super) fn do_handed_over(&self) {
+    pub(in crate::background) fn do_handed_over(&self) {
         // Not under the lock: the work closes the pool.
         let work = self.handed_over.lock().take();
         work.into_iter().for_each(|work| work());
     }
 
     /// Takes the schedule to change it.
-    pub(super) fn change(&self) -> MutexGuard<'_, Schedule> {
+    pub(in crate::background) fn change(&self) -> MutexGuard<'_, Schedule> {
         let mut schedule = self.schedule.lock();
         schedule.version += 1;
         schedule
@@ -228,7 +228,13 @@ impl Scheduler {
     }
 
     /// Notes the end of a piece of work.
-    pub(super) fn finish(&self, id: u64, subject: Subject, mut result: Result<()>, now: Duration) {
+    pub(in crate::background) fn finish(
+        &self,
+        id: u64,
+        subject: Subject,
+        mut result: Result<()>,
+        now: Duration,
+    ) {
         let mut schedule = self.change();
         schedule.failures.look(now);
         if let Some(index) = schedule.running.iter().position(|running| running.id == id) {

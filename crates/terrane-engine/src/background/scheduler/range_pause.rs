@@ -4,8 +4,7 @@
 use terrane_base::{Error, Kind, Result, TableId};
 use terrane_compaction::CancelCause;
 
-use crate::background::maintenance::Maintenance;
-use crate::background::scheduler::Schedule;
+use crate::background::scheduler::{Schedule, Scheduler};
 
 /// Number of pauses of manual compactions: those in force, and all since the opening.
 #[derive(Clone, Default)]
@@ -25,7 +24,7 @@ impl Schedule {
         self.running.iter().any(|running| running.is_manual && running.table == Some(table))
     }
 
-    /// Returns true if ranges are held back, or were since `begun`, a number of [`Maintenance::begin_range`].
+    /// Returns true if ranges are held back, or were since `begun`, a number of [`Scheduler::begin_range`].
     pub(crate) fn was_held_since(&self, begun: u64) -> bool {
         debug_assert!(begun <= self.ranges.ever, "a range began in a state that is still to come");
         self.holds_ranges() || self.ranges.ever != begun
@@ -45,18 +44,17 @@ impl Schedule {
     }
 }
 
-impl Maintenance {
+impl Scheduler {
     /// How often compactions of ranges were held back so far: a request that begins now learns by it of later
     /// holds.
     pub(crate) fn begin_range(&self) -> u64 {
-        self.background.scheduler.inspect(|schedule| schedule.ranges.ever)
+        self.inspect(|schedule| schedule.ranges.ever)
     }
 
-    /// Holds compactions of ranges back: cancels those that run, and callers that wait for one get
-    /// `Cancelled`. Holds count: each is ended by one [`Maintenance::allow_range_compactions`]. Compactions
-    /// that the shape of a table needs go on.
-    pub fn hold_range_compactions(&self) {
-        let mut schedule = self.background.scheduler.change();
+    /// Holds compactions of ranges back and cancels those that run. Holds count: each is ended by one
+    /// [`Scheduler::allow_ranges`].
+    pub(crate) fn hold_ranges(&self) {
+        let mut schedule = self.change();
         schedule.ranges.present += 1;
         schedule.ranges.ever += 1;
         debug_assert!(schedule.ranges.present <= schedule.ranges.ever, "each hold is counted twice");
@@ -64,19 +62,13 @@ impl Maintenance {
             running.control.cancel(CancelCause::Held);
         }
         drop(schedule);
-        self.background.scheduler.wake();
+        self.wake();
     }
 
-    /// Ends one pause of manual compactions; does nothing if none is in force.
-    pub fn allow_range_compactions(&self) {
-        let mut schedule = self.background.scheduler.change();
+    /// Ends one hold; does nothing if none is in force.
+    pub(crate) fn allow_ranges(&self) {
+        let mut schedule = self.change();
         schedule.ranges.present = schedule.ranges.present.saturating_sub(1);
         debug_assert!(schedule.ranges.present <= schedule.ranges.ever, "a hold that is left was begun");
-    }
-
-    /// Returns true if compactions of ranges are held back.
-    #[must_use]
-    pub fn holds_range_compactions(&self) -> bool {
-        self.background.scheduler.inspect(Schedule::holds_ranges)
     }
 }

@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use terrane_base::TableId;
+use terrane_base::{Error, Result, TableId};
 use terrane_compaction::{Advance, ClaimId, Claims, Cursors, JobControl};
 
 use super::range_pause::RangeHolds;
@@ -15,17 +15,17 @@ use crate::observe::job_kind::{JobKind, JobKinds};
 /// A piece of work that runs now.
 #[derive(Clone)]
 pub(crate) struct Running {
-    pub(super) id: u64,
+    pub(in crate::background) id: u64,
     /// Its kind.
     pub(crate) kind: JobKind,
     /// The table it works on.
     pub(crate) table: Option<TableId>,
     /// Its claim on the table's levels, if it is a compaction.
-    pub(super) claim: Option<ClaimId>,
+    pub(in crate::background) claim: Option<ClaimId>,
     /// True if a caller asked for this compaction.
     pub(crate) is_manual: bool,
     /// How far it has moved a cursor.
-    pub(super) advance: Option<Advance>,
+    pub(in crate::background) advance: Option<Advance>,
     /// Progress, pause and cancel.
     pub(crate) control: Arc<JobControl>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Running {
 #[derive(Default)]
 pub(crate) struct Schedule {
     /// The number of the last change: what was decided from a copy with the same number holds now.
-    pub(super) version: u64,
+    pub(in crate::background) version: u64,
     /// True if this is the copy of the worker that decides: a job that is found begins, if nothing has
     /// changed. No other job begins meanwhile, so that it has the claims of all jobs that run. With any other
     /// copy a caller only asks.
@@ -46,15 +46,15 @@ pub(crate) struct Schedule {
     /// Where in each level the next job looks first.
     pub(crate) cursors: Cursors,
     /// The number of the newest piece of work.
-    pub(super) next_id: u64,
-    pub(super) paused: bool,
+    pub(in crate::background) next_id: u64,
+    pub(in crate::background) paused: bool,
     /// The last flush before the close is under way: nothing pauses it.
-    pub(super) draining: bool,
-    /// Only memory is brought into the levels any more: the database closes behind it.
-    pub(super) flushes_only: bool,
+    pub(in crate::background) draining: bool,
+    /// Only memory is brought into the levels any more: the database closes after it.
+    pub(in crate::background) flushes_only: bool,
     /// The holds on compactions of ranges that callers ask for.
     pub(super) ranges: RangeHolds,
-    pub(super) closing: bool,
+    pub(in crate::background) closing: bool,
     /// Work that failed and has not succeeded since.
     pub(crate) failures: Failures,
     /// Damage that the background leaves alone.
@@ -64,7 +64,7 @@ pub(crate) struct Schedule {
 impl Schedule {
     /// Walks the running jobs and asserts that each has a number of its own, given out before, and that no
     /// two of them flush one table.
-    pub(super) fn check(&self) -> bool {
+    pub(in crate::background) fn check(&self) -> bool {
         let mut ids: Vec<u64> = self.running.iter().map(|running| running.id).collect();
         ids.sort_unstable();
         assert!(ids.is_sorted_by(|a, b| a < b), "two jobs have one number: {ids:?}");
@@ -81,7 +81,7 @@ impl Schedule {
 
     /// A copy to decide from, with the cursors of these tables only. It costs as much as there are jobs that
     /// run, failures, damage, and such tables.
-    pub(super) fn copy_for(&self, tables: impl IntoIterator<Item = TableId>) -> Schedule {
+    pub(in crate::background) fn copy_for(&self, tables: impl IntoIterator<Item = TableId>) -> Schedule {
         Schedule {
             version: self.version,
             decides: false,
@@ -132,13 +132,26 @@ impl Schedule {
     }
 
     /// Returns true if nothing runs but scrubbing and what `is_meant`.
-    pub(super) fn runs_only(&self, is_meant: impl Fn(&Running) -> bool) -> bool {
+    pub(in crate::background) fn runs_only(&self, is_meant: impl Fn(&Running) -> bool) -> bool {
         self.running.iter().all(|running| running.kind == JobKind::Scrub || is_meant(running))
     }
 
     /// Returns true if work is not given out.
     pub(crate) fn is_paused(&self) -> bool {
         self.paused
+    }
+
+    /// Refuses to have a caller wait while work is not given out.
+    ///
+    /// # Errors
+    /// `Invalid` while the background is paused.
+    pub(crate) fn refuse_if_paused(&self) -> Result<()> {
+        if self.is_paused() {
+            return Err(Error::invalid(
+                "the background is paused: call `resume_background` before waiting for it",
+            ));
+        }
+        Ok(())
     }
 
     /// Returns true if some work stands still because it was paused on the way. What has no block left to
@@ -154,7 +167,7 @@ impl Schedule {
 
     /// Returns true if a further compaction leaves one of so many workers free. The only worker has to do
     /// everything.
-    pub(super) fn leaves_a_worker(&self, workers: u64) -> bool {
+    pub(in crate::background) fn leaves_a_worker(&self, workers: u64) -> bool {
         debug_assert!(workers > 0, "without a worker nothing is given out");
         let is_merging = |running: &&Running| JobKinds::MERGES.has(running.kind);
         let compacting = self.running.iter().filter(is_merging).count() as u64;

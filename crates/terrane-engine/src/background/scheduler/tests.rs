@@ -1,12 +1,13 @@
-//! Tests of the schedule: which jobs may run beside each other, and what a failed job leaves behind.
+//! Tests of the schedule: which jobs may run at the same time, and what a failed job leaves behind.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use terrane_base::options::Options;
-use terrane_base::{ExtentId, Result, SeqNo, TableId};
+use terrane_base::{Error, ExtentId, Kind, Result, SeqNo, TableId};
 use terrane_compaction::{
-    Cursors, Input, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
+    Cursors, Input, JobControl, JobKind as CompactionKind, JobSpec, KeyRange, Limits, OutputSettings,
 };
 use terrane_device::MemDisk;
 use terrane_format::extent::ExtentMeta;
@@ -17,6 +18,7 @@ use super::*;
 use crate::engine::Engine;
 use crate::observe::job_kind::JobKind;
 use crate::table::Table;
+use crate::table::due::Depth;
 
 const TABLE: TableId = TableId(7);
 
@@ -84,7 +86,7 @@ fn runs_job(first: &str, last: &str) -> JobSpec {
     }
 }
 
-/// The cursors behind a job that ends with `result`, and behind `later`, which was claimed meanwhile.
+/// The cursors after a job that ends with `result`, and after `later`, which was claimed meanwhile.
 fn cursors_after(result: Result<()>, later: Option<&JobSpec>) -> Cursors {
     let scheduler = Scheduler::new(terrane_base::env::Env::real().spawn);
     {
@@ -122,6 +124,28 @@ fn a_job_that_failed_is_tried_again_where_it_began() {
     assert_eq!(cursors_after(full(), Some(&later)), both, "another went on meanwhile");
     // The next job would meet the same damage.
     assert_eq!(cursors_after(Err(Error::corrupt("damage")), None), done);
+}
+
+/// Two jobs want the same keys. The second one takes them between the copy and the choice of the first one.
+#[test]
+fn a_choice_is_void_once_another_job_has_claimed() {
+    let scheduler = Scheduler::new(terrane_base::env::Env::real().spawn);
+    let (one, other) = (runs_job("a", "c"), runs_job("b", "d"));
+    assert!(one.claim().conflicts(&other.claim()), "both write level 1");
+    let mut seen = Vec::new();
+    let claimed = scheduler
+        .claim(|copy| {
+            seen.push(copy.claims.allows(&one.claim()));
+            if seen.len() == 1 {
+                let theirs = scheduler.claim(|_| Ok(Choice::Take((), vec![other.claim()])));
+                assert!(theirs.expect("nothing fails").is_some(), "no lock is held while a job chooses");
+                return Ok(Choice::Take((), vec![one.claim()]));
+            }
+            Ok(Choice::Nothing)
+        })
+        .expect("nothing fails");
+    assert_eq!((claimed, seen), (None, vec![true, false]), "the second choice sees the claim");
+    assert!(!scheduler.inspect(|schedule| schedule.claims.allows(&one.claim())));
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Attempts on a device that has no room for a batch of 600 KiB, whatever is flushed.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
 use terrane_base::options::Options;
@@ -67,7 +68,7 @@ fn no_attempt_begins_until_something_changes_that_may_free_space() {
     let (disk, engine) = open(Env { clock: clock.clone(), spawn, ..Env::real() });
     engine.put(TableId::DEFAULT, b"other", b"value", false).expect("fits");
     assert_refused(&engine);
-    // Its flush was a job that ends behind it.
+    // Its flush was a job that ends after it.
     assert_refused(&engine);
     let known = std::cell::Cell::new(attempts(&engine));
     let assert_begins = |what: &str, begins: bool| {
@@ -154,7 +155,7 @@ fn refuse_until_unchanged(engine: &Engine) {
     panic!("each refused writer has another attempt");
 }
 
-/// An engine on one thread, behind attempts that have ended.
+/// An engine on one thread, after attempts that have ended.
 fn open_behind_attempts() -> Arc<Engine> {
     let clock = Arc::new(SleepClock::default());
     let spawn = Arc::new(SteppedSpawn::new(clock.clone()));
@@ -198,7 +199,7 @@ fn a_batch_of_deletes_has_an_attempt_begun_behind_a_merge() {
     engine.close().expect("closes");
 }
 
-/// Tables that the background visits where a writer has memory freed, where a large batch is behind it, and
+/// Tables that the background visits where a writer has memory freed, where a large batch follows it, and
 /// for an attempt, of so many tables of which three have records.
 fn visited_of(tables: u32) -> [u64; 3] {
     let env = Env { spawn: Arc::new(SteppedSpawn::default()), ..Env::real() };

@@ -10,13 +10,13 @@
 
 use terrane_base::sync::atomic::Ordering;
 use terrane_base::{Result, TableId};
-use terrane_compaction::{Claim, ClaimId, KeyRange as ClaimRange};
+use terrane_compaction::{Claim, ClaimId, Claims, KeyRange as ClaimRange};
 use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
 use terrane_levels::Metasnapshot;
 
 use crate::background::maintenance::Maintenance;
-use crate::background::scheduler::Schedule;
+use crate::background::scheduler::Choice;
 use crate::bulk::ingest::{Arrival, Incoming, bounds_of};
 
 /// The places of the extents of one file or load.
@@ -58,7 +58,7 @@ struct Layers<'a> {
     /// True if extents of this ingest may overlap.
     is_layered: bool,
     taken: Vec<Layer<'a>>,
-    claims: Vec<ClaimId>,
+    claims: Vec<Claim>,
     /// Runs of this commit, ascending.
     runs: Vec<u64>,
 }
@@ -75,22 +75,22 @@ impl Incoming<'_> {
     pub(super) fn claim_places(self) -> Result<(Vec<Placed>, Vec<ClaimId>)> {
         let Self { engine, arrivals } = self;
         let is_layered = arrivals.iter().any(|arrival| !arrival.deletes.is_empty());
-        let mut layers = Layers { is_layered, ..Layers::default() };
-        let mut places = Vec::new();
-        engine.background.scheduler.wait_until(|schedule| {
+        let claimed = engine.background.scheduler.claim(|schedule| {
+            let mut layers = Layers { is_layered, ..Layers::default() };
+            let mut claims = schedule.claims.clone();
             // All range deletes first: entries of any file lie above those that they touch.
             let deletes: Vec<_> = arrivals
                 .iter()
                 .map(|arrival| {
-                    place(engine, schedule, &mut layers, Relation::Apart, arrival, &arrival.deletes)
+                    place(engine, &mut claims, &mut layers, Relation::Apart, arrival, &arrival.deletes)
                 })
                 .collect();
-            places = arrivals
+            let places: Vec<_> = arrivals
                 .iter()
                 .zip(deletes)
                 .map(|(arrival, deletes)| {
                     let extents =
-                        place(engine, schedule, &mut layers, Relation::Above, arrival, &arrival.extents);
+                        place(engine, &mut claims, &mut layers, Relation::Above, arrival, &arrival.extents);
                     let is_swapped = terrane_base::planted!(IngestedDeletesAbove)
                         && !arrival.extents.is_empty()
                         && !arrival.deletes.is_empty();
@@ -100,16 +100,17 @@ impl Incoming<'_> {
                     Placed { extents, deletes }
                 })
                 .collect();
-            Ok(true)
+            Ok(Choice::Take(places, layers.claims))
         })?;
+        let (places, claims) = claimed.expect("an ingest always finds places: a new run is free");
         assert!(places.len() == arrivals.len(), "a place for each arrival");
-        Ok((places, layers.claims))
+        Ok((places, claims))
     }
 }
 
 fn place<'a>(
     engine: &Maintenance,
-    schedule: &mut Schedule,
+    claims: &mut Claims,
     layers: &mut Layers<'a>,
     relation: Relation,
     arrival: &'a Arrival,
@@ -127,7 +128,8 @@ fn place<'a>(
             Place::Level(level),
             ClaimRange::closed(first, last).ordered(arrival.table.semantics.collation()),
         )];
-        if let Some(claim) = schedule.claims.take(Claim { table, holds, leaves: Vec::new() }) {
+        let claim = Claim { table, holds, leaves: Vec::new() };
+        if claims.take(claim.clone()).is_some() {
             layers.claims.push(claim);
             place = Some(Place::Level(level));
         }

@@ -121,7 +121,8 @@ impl Incoming<'_> {
         debug_assert!(tables.is_sorted_by(|a, b| a.id < b.id), "a mark names each table once, in order");
         let mut marker = Batch::new();
         marker.push(ingest_mark::record(&ingest_mark::value(tables.iter().map(|table| table.id))))?;
-        let mut entered = Err(Error::new(Kind::Cancelled, "the commit did not come to its turn"));
+        let mut entered =
+            Err(Error::new(Kind::Cancelled, "the journal ended the commit before it had a number"));
         let seq = engine.journal.commit(&marker, true, &mut |placed| {
             let seq = placed.first_seq;
             let changes = self.append(places, tables, seq);
@@ -199,7 +200,7 @@ fn flush_beneath(engine: &WritePath, arrival: &Arrival) -> Result<()> {
     engine.flush_and_wait(std::slice::from_ref(&arrival.table))
 }
 
-/// Extents enter the read view of a table, behind their edit.
+/// Extents enter the read view of a table after their edit.
 fn add_extents(table: &Table, changes: Vec<Change>) -> Result<()> {
     let mut edit = table.edit();
     let view = edit.view();

@@ -89,7 +89,7 @@ impl Backups {
     /// Lists the backups.
     ///
     /// # Errors
-    /// `NotFound` if there is no such place; `Invalid` if the directory is no such place; `Io`.
+    /// `NotFound` if there is no such place; `Invalid` if the directory is not such a place; `Io`.
     pub fn list(&self) -> Result<BackupList> {
         let mut list = BackupList::default();
         for id in self.ids()? {

@@ -126,7 +126,7 @@ impl DirectoryPlace {
         match names.iter().find(|name| *name != LOCK && !FOLDERS.contains(&name.as_str())) {
             None => Ok(()),
             Some(name) => Err(Error::invalid(format!(
-                "{} is no place of backups: it has {name}; choose another directory",
+                "{} is not a place of backups: it has {name}; choose another directory",
                 self.dir.display()
             ))),
         }

@@ -35,7 +35,7 @@ pub(super) struct ProgressReporter<'w> {
 }
 
 impl<'w> ProgressReporter<'w> {
-    /// `bytes_per_second` bounds the rate of moved bytes; 0 is no bound.
+    /// `bytes_per_second` bounds the rate of moved bytes; 0 is not a bound.
     pub(super) fn new(env: &Env, bytes_per_second: u64, watcher: &'w mut Watcher<'w>) -> Self {
         let limiter = Arc::new(RateLimiter::new(env.clock.clone(), bytes_per_second));
         let control = JobControl::new(env.clock.clone(), Some(limiter));

@@ -1,6 +1,6 @@
 //! The extents of a checkpoint of a database that is only read.
 //!
-//! Each is read, checked against the manifest and written: what a writer beside a view has used again is
+//! Each is read, checked against the manifest and written: what a writer has used again during the copy is
 //! found, and never becomes a part of a copy.
 
 use std::path::Path;

@@ -105,7 +105,7 @@ fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     };
     if let Some(other) = names.iter().find(|name| !is_ours(name)) {
         return Err(Error::invalid(format!(
-            "{} has {other}, which is nothing that an unfinished checkpoint or restore leaves: move it away",
+            "{} has {other}, which no unfinished checkpoint or restore leaves: move it away",
             dir.display()
         )));
     }

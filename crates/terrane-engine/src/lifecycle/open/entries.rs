@@ -133,8 +133,8 @@ impl Engine {
         Engine::open_as(request, Way::Elsewhere(parts))
     }
 
-    /// Opens the database for reading, beside any writer: manifest and extents as `parts` has them, and the
-    /// journal in the directory of the request if `parts` has its lock. Nothing is written.
+    /// Opens the database for reading while a writer may have it open: manifest and extents as `parts` has
+    /// them, and the journal in the directory of the request if `parts` has its lock. Nothing is written.
     ///
     /// # Errors
     /// `Invalid` for options that such a database does not take; `Corrupt`, `Io`.

@@ -262,7 +262,7 @@ fn open_manifest(
 }
 
 /// Takes the lock of the database. A command that only asks whether there is a writer (`terrane top`) holds
-/// it shared for a moment: that is no reason to refuse an opening.
+/// it shared for a moment: that is not a reason to refuse an opening.
 ///
 /// # Errors
 /// `Busy` if another process keeps it; otherwise as [`Disk::lock`].

@@ -1,6 +1,6 @@
 //! New segments in the place of old ones, by one edit of the manifest.
 //!
-//! 1. the new segments are written and made durable, under names that are no segments' yet
+//! 1. the new segments are written and made durable, under names that no segment has yet
 //! 2. one edit: the old ones go, the new ones are listed, each with its end
 //! 3. the new files get their names, and the old ones go.
 //!

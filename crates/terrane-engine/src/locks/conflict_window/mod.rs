@@ -10,7 +10,7 @@
 //! Commits that every living transaction sees are removed; a full window drops old ones ([`Inner::lost`]).
 //!
 //! Invariants:
-//! * A commit above `lost` that became visible behind the oldest registered position is noted or in flight.
+//! * A commit above `lost` that became visible after the oldest registered position is noted or in flight.
 //! * `last` holds the newest noted number of each key of `order`, and no other key; `sorted` the same of the
 //!   commits at the front of `order`: the next lookup of a range sorts the others in. `compared` is the same
 //!   for each table with a comparator. `deleted` holds the ranges that commits of `order` deleted.

@@ -2,7 +2,7 @@
 //! detection.
 //!
 //! 1. Look: the lock is granted at once if no holder excludes it and its queue is empty.
-//! 2. Queue: behind all others, or, for an owner that holds it shared and wants it alone, in front of them.
+//! 2. Queue: after all others, or, for an owner that holds it shared and wants it alone, in front of them.
 //! 3. Search the wait graph ([`crate::locks::wait_graph`]); a waiter that would close a cycle is refused.
 //! 4. Wait: until granted, the lock wait ends, or the database closes.
 //!

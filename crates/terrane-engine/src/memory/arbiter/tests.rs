@@ -66,7 +66,7 @@ fn the_limit_of_the_cache_follows_writers_at_each_tick() {
     assert!(world.arbiter.debt() > 1.0);
 }
 
-/// A segment of 8 MiB may come behind an admitted batch, and what the cache holds may be in use by a
+/// A segment of 8 MiB may come after an admitted batch, and what the cache holds may be in use by a
 /// reader: no eviction makes room for it.
 #[test]
 fn writers_wait_before_the_next_segment_exceeds_the_shared_memory() {

@@ -1,5 +1,5 @@
 //! Runs the text scripts in `tests/scripts/memory`: each line is a tick, what was sampled before the arrow
-//! and the shares behind it.
+//! and the shares after it.
 //!
 //! `plan memory=SIZE [fixed]` begins from the start and shows how the ceiling is divided. Every other line
 //! names the occasion (`write`, `background`, `job`, `returned`, `trim`, `ask`, `ceiling`) and what changed
@@ -42,7 +42,7 @@ impl World {
         World { inputs, traffic: Traffic::default() }
     }
 
-    /// Runs a line; returns what belongs behind its arrow.
+    /// Runs a line; returns what belongs after its arrow.
     fn run(&mut self, line: &str) -> String {
         let (times, line) = match line.split_once(" x ") {
             Some((times, line)) => (times.parse().expect("a count"), line),

@@ -77,7 +77,7 @@ pub struct JobEnded {
     pub moved: Vec<ExtentSummary>,
     /// The records that a flush moved out of memory, if it came to its end.
     pub flushed: Option<Flushed>,
-    /// Why it did not come to its end; `Cancelled` is no failure.
+    /// Why it did not come to its end; `Cancelled` is not a failure.
     pub error: Option<Error>,
     /// Why it was cancelled, if `error` is of the kind `Cancelled`.
     pub cancelled: Option<CancelCause>,

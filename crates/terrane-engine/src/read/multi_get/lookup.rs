@@ -6,8 +6,8 @@
 //! step does a part for every key of the group before it goes on, and asks for the memory that the next part
 //! needs, so that cache misses overlap ([`terrane_table::probe_many`]).
 //!
-//! Keys that the cache cannot answer are fetched behind the epoch, side by side (`fetch.rs`). Cached keys are
-//! not sorted: that costs more than it gains (`docs/design/0010-reads.md`).
+//! Keys that the cache cannot answer are fetched after the epoch, several at a time (`fetch.rs`). Cached keys
+//! are not sorted: that costs more than it gains (`docs/design/0010-reads.md`).
 //!
 //! All keys are read at one number, from one read view that was loaded before it.
 

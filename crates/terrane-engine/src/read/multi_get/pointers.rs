@@ -37,7 +37,7 @@ pub(crate) struct MissingValue {
 }
 
 impl Pointed {
-    /// A version whose bytes are as stored; `None` if it is no pointer, damaged, or has expired.
+    /// A version whose bytes are as stored; `None` if it is not a pointer, damaged, or has expired.
     #[inline]
     pub(crate) fn of(kind: SeqKind, bytes: &[u8], now: &ReadClock<'_>) -> Option<Pointed> {
         if !kind.is_pointer() || matches!(now.shown(kind, bytes), Shown::Nothing) {

@@ -189,7 +189,7 @@ impl<'c> Opener<'c> {
         read_ahead_bytes: u32,
         scope: Option<&Arc<Scope>>,
     ) -> LevelCursor {
-        debug_assert!(!level.is_empty(), "a level without extents is no source");
+        debug_assert!(!level.is_empty(), "a level without extents is not a source");
         let options = CursorOptions { fill_cache: true, read_ahead_bytes };
         let cursor = LevelCursor::new(level.clone(), self.cache.clone(), options);
         match scope {

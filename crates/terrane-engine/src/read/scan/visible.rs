@@ -89,10 +89,11 @@ impl Meaning {
         *self.now.get_or_insert_with(|| self.semantics.now())
     }
 
-    /// Bytes in front of the value of a version that is no operand; `None` if it is a delete, or has expired.
+    /// Bytes in front of the value of a version that is not an operand; `None` if it is a delete, or has
+    /// expired.
     #[inline]
     fn prefix(&mut self, seq_kind: SeqKind, bytes: &[u8]) -> Result<Option<usize>> {
-        debug_assert!(!seq_kind.is_merge(), "an operand is no value of its own");
+        debug_assert!(!seq_kind.is_merge(), "an operand is not a value of its own");
         if !seq_kind.is_wrapped() {
             return Ok((!seq_kind.is_delete()).then_some(0));
         }

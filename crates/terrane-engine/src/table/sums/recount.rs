@@ -14,7 +14,7 @@ impl Table {
         let view = self.view(&guard);
         let now = Amounts::of(view);
         // Records come with an index, which grows by chunks. A writer with a number from before a freeze may
-        // still add to the frozen memtable behind the last note.
+        // still add to the frozen memtable after the last note.
         let grain = RECORD_GRAIN_BYTES + view.active.index_bytes();
         let left_out = now.filled_bytes.checked_sub(noted.amounts.filled_bytes);
         let is_near = left_out.is_some_and(|bytes| bytes <= grain || !view.frozen.is_empty());

@@ -65,7 +65,7 @@ fn no_flipped_byte_is_restored_and_a_recheck_heals() {
 }
 
 #[test]
-fn damage_of_the_database_is_no_backup() {
+fn damage_of_the_database_is_not_a_backup() {
     let disk = MemDisk::new();
     let engine = filled(disk.clone(), &small_options());
     engine.wait_until_quiescent().unwrap();

@@ -60,7 +60,7 @@ fn a_reader_makes_the_copy_that_a_writer_makes_and_leaves_the_source_alone() {
 }
 
 #[test]
-fn damage_is_no_copy() {
+fn damage_is_not_a_copy() {
     let disk = MemDisk::new();
     filled(disk.clone(), &small_options()).unwrap().close().unwrap();
     let open = || open_at(disk.clone(), DIR, &Options { read_only: true, ..small_options() }).unwrap();

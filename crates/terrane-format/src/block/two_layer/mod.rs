@@ -4,7 +4,7 @@
 //! block   = leaf* prefix (len:u16)* part* first-and-rest* trailer
 //! leaf    = head:u64*8 offset:u16*8
 //! first   = unshared:varint value_len:varint suffix number value                 of each interval
-//! rest    = shared:varint unshared:varint value_len:varint suffix number value   of the same interval, any number
+//! rest    = shared:varint unshared:varint value_len:varint suffix number value   others of the interval
 //! trailer = seq_base:u64 prefix_len:u16 intervals:u8 number_bytes:u8 parts:u8 entries:u32 encoding:u8
 //! ```
 //!

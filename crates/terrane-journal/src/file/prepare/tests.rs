@@ -27,7 +27,7 @@ fn resident(path: &Path) -> u64 {
     rss.trim().trim_end_matches(" kB").parse().expect("a number")
 }
 
-/// Resident bytes of the segment that is ready, behind a load of values of this length; with `trims` its file
+/// Resident bytes of the segment that is ready, after a load of values of this length; with `trims` its file
 /// was used before.
 fn resident_behind(value_bytes: usize, trims: bool) -> u64 {
     let dir = tempfile::tempdir().expect("a directory");
@@ -49,7 +49,7 @@ fn resident_behind(value_bytes: usize, trims: bool) -> u64 {
         let full = SegmentId(last.0 - 1);
         let files: Vec<u32> = journal.segments().iter().map(|segment| segment.file).collect();
         journal.trim(full).expect("nothing needs them");
-        // The ready segment was made before the trim; the one behind it takes a file that was used. The next
+        // The ready segment was made before the trim; the one after it takes a file that was used. The next
         // commit may use it up, so none follows before it was seen.
         let is_used = || loop {
             let state = shared.state.lock();

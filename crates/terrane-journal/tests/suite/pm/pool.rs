@@ -70,7 +70,7 @@ fn a_file_that_cannot_be_the_pool_is_refused() {
     with(&|bytes| bytes[0] ^= 1);
     refused(&any, Kind::Corrupt, "superblock");
     with(&|bytes| bytes.fill(0));
-    refused(&any, Kind::Invalid, "is no pool");
+    refused(&any, Kind::Invalid, "is not a pool");
     with(&|bytes| {
         // Another version, with the checksum that it needs.
         bytes[8] += 1;

@@ -164,7 +164,7 @@ pub(super) fn name_bytes(bytes: &[u8; HEADER_BYTES]) -> usize {
     usize::from(u16::from_le_bytes([bytes[56], bytes[57]]))
 }
 
-/// The record whose header and name are `front`; `None` if these bytes are no record.
+/// The record whose header and name are `front`; `None` if these bytes are not a record.
 pub(super) fn decode(front: &[u8]) -> Option<Found> {
     let (header, name) = front.split_at_checked(HEADER_BYTES)?;
     let is_whole = crc32c::crc32c(&front[4..]) == u32_at(front, 0) && header[59..].iter().all(|b| *b == 0);

@@ -166,7 +166,7 @@ impl CreationStream {
         let answered = match (answer.outcome(), wire::kind_of(&answer.kind)) {
             (Outcome::Created, None) if answer.kind.is_empty() => Ok(Create::Created),
             (Outcome::AlreadyExists, None) if answer.kind.is_empty() => Ok(Create::AlreadyExists),
-            (Outcome::Unspecified, Some(kind)) => Err((kind, format!("the server says: {}", answer.text))),
+            (Outcome::Unspecified, Some(kind)) => Err((kind, format!("the server answers: {}", answer.text))),
             _ => Err((Kind::Io, "the server's answer is wrong: it has no outcome".to_owned())),
         };
         // Its caller may have given up.

@@ -186,7 +186,11 @@ impl Receiving {
         while passed < head.bytes {
             passed += self.further().await?.len() as u64;
         }
-        if passed == head.bytes { Ok(()) } else { Err(invalid("a creation has more bytes than it says")) }
+        if passed == head.bytes {
+            Ok(())
+        } else {
+            Err(invalid("a creation has more bytes than its header announces"))
+        }
     }
 }
 

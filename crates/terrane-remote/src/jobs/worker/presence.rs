@@ -25,8 +25,8 @@ impl Present {
         Present { clock, presence: Mutex::new(Some(presence)), next: Mutex::default() }
     }
 
-    /// Gives a sign if it is time for one. A failure is no error: only the report of `terrane doctor` depends
-    /// on it.
+    /// Gives a sign if it is time for one. A failure is not an error: only the report of `terrane doctor`
+    /// depends on it.
     pub(super) fn renew(&self) {
         let now = self.clock.now();
         if now < *self.next.lock() {

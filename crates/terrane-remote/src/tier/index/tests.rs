@@ -115,7 +115,7 @@ fn random_operations_keep_one_frame_in_a_slot() {
 
 #[test]
 fn frames_found_at_opening_keep_their_order() {
-    let place = |slot: u32, frame: u32, order: u64| Place {
+    let place = |slot: u32, frame: u32, order: u64| StoredFrame {
         slot,
         header: Header { key: key(1, frame), len: 1, order },
     };

@@ -66,7 +66,7 @@ fn a_crash_at_any_call_leaves_no_clone_or_a_whole_one() {
     assert_eq!(rows(&place.open("counted")), of_filled());
 }
 
-/// An error that is no crash takes the pin back, as long as there is certainly no clone.
+/// An error that is not a crash takes the pin back, as long as there is certainly no clone.
 #[test]
 fn a_refusal_at_any_call_leaves_no_pin_without_a_clone() {
     let place = Place::new();
@@ -104,7 +104,7 @@ fn a_lost_answer_at_any_call_changes_nothing() {
 
 /// The opening of what an unfinished clone left makes a new database, which releases what the clone had.
 #[test]
-fn the_rest_of_an_unfinished_clone_is_no_clone() {
+fn the_rest_of_an_unfinished_clone_is_not_a_clone() {
     let place = Place::new();
     let calls = counted(&place);
     let die_at = |call: u64| {

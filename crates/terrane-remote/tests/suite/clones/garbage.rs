@@ -1,4 +1,4 @@
-//! Objects that a clone reads are no garbage of the original until the clone needs none of it.
+//! Objects that a clone reads are not garbage of the original until the clone needs none of it.
 
 use terrane::Kind;
 use terrane_base::env::Env;

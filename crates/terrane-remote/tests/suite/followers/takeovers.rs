@@ -38,7 +38,7 @@ fn a_follower_goes_on_behind_a_writer_that_took_over() {
 }
 
 #[test]
-fn late_objects_of_a_fenced_writer_are_no_part_of_the_journal() {
+fn late_objects_of_a_fenced_writer_are_not_a_part_of_the_journal() {
     let place = Place::new();
     let first = place.open("a");
     put_all(&first, 0..5, 1);

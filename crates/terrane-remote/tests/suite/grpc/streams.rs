@@ -112,9 +112,9 @@ fn objects_beyond_the_limit_of_a_stream_have_calls_of_their_own() {
     assert!(streamed > 4, "{streamed} by one call");
 }
 
-/// A client whose creations all have their answers ends the call by leaving: that is no trouble.
+/// A client whose creations all have their answers ends the call by leaving: that is not trouble.
 #[test]
-fn a_client_that_leaves_between_creations_is_no_trouble() {
+fn a_client_that_leaves_between_creations_is_not_trouble() {
     let calls: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let reported = Arc::clone(&calls);
     let server = start(object_log(), |settings| {

@@ -215,7 +215,7 @@ fn jobs_that_are_waited_for_share_a_look() {
 /// Objects of something else, or damaged ones, under every sort of name: neither coordinators nor workers
 /// take them for a newer writer.
 #[test]
-fn an_object_that_is_no_coordinator_replaces_none() {
+fn an_object_that_is_not_a_coordinator_replaces_none() {
     let world = world();
     let (coordinator, job) =
         ("db/jobs/00000000000000000099-coordinator", "db/jobs/00000000000000000098-0000000001");

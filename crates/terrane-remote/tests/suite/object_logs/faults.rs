@@ -255,7 +255,7 @@ fn no_file_goes_behind_one_whose_removal_may_not_be_durable() {
     faulty.fail(Fault::new(Call::SyncDir, Failure::Broken));
     // Few names: the deletion needs no new file.
     for first in (0..40).step_by(8) {
-        delete(&log, first..first + 8).expect("what the cleaning cannot do is no error of the deletion");
+        delete(&log, first..first + 8).expect("what the cleaning cannot do is not an error of the deletion");
     }
     let trouble = log.take_trouble().expect("an operator has to know").to_string();
     assert!(trouble.contains("until it is opened again"), "{trouble}");

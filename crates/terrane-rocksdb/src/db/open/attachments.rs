@@ -185,7 +185,7 @@ impl Database {
     /// Compacts a range of a table for a caller.
     pub(crate) fn compact_range(&self, table: &Table, range: (Bound<&[u8]>, Bound<&[u8]>)) -> Result<()> {
         self.db.compact_range(table, range).map_err(|error| match error.kind() {
-            // Compactions were paused meanwhile. It is no close: callers do not close a database in use.
+            // Compactions were paused meanwhile. It is not a close: callers do not close a database in use.
             Kind::Cancelled => paused(),
             _ => error.into(),
         })

@@ -102,7 +102,7 @@ impl Database {
 
 impl Database {
     /// As [`Database::store_options`], where what the options are about is done already: that they could not
-    /// be written is no failure of it, and is said in the log.
+    /// be written is not a failure of it, and is said in the log.
     pub(crate) fn store_options_or_warn(&self) {
         if let Err(failure) = self.store_options() {
             self.warn(&format!("the options could not be written: {}", failure.text()));

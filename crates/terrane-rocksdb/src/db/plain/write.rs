@@ -268,7 +268,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_write_that_the_device_refuses_is_no_write_to_a_dropped_family() {
+    fn a_write_that_the_device_refuses_is_not_a_write_to_a_dropped_family() {
         let of_device = || terrane::Error::io("making a segment", std::io::ErrorKind::NotFound.into());
         assert!(!is_dropped(&of_device()));
         assert!(write_failure(of_device()).text().starts_with("IO error: "));

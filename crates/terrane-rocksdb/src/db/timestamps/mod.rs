@@ -193,7 +193,7 @@ impl History {
                 Ok(Version { key, timestamp, value, kind: *kind })
             }
             None => Err(Failure::corrupt(format_args!(
-                "a row of column family {} is no version of a key: was it written with the comparator's timestamps?",
+                "a row of column family {} is not a version of a key: was it written with the comparator's timestamps?",
                 self.family
             ))),
         }

@@ -77,7 +77,7 @@ impl CompactionFilter for Collapsing {
         self.filter.as_ref().map_or("full_history_ts_low", |filter| filter.name())
     }
 
-    /// A row that is no version stays: reads of it report the damage.
+    /// A row that is not a version stays: reads of it report the damage.
     fn filter(&self, kept: &[u8], stored: &[u8]) -> FilterDecision {
         let Ok(version) = self.history.version(kept, stored) else { return FilterDecision::Keep };
         if self.is_hidden(kept, version.key, version.timestamp) {

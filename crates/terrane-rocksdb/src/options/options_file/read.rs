@@ -148,7 +148,7 @@ impl Options {
             }
             "comparator" | "compaction_filter" | "compaction_filter_factory" => Ok(()),
             "merge_operator" | "prefix_extractor" => {
-                // A name that is no object of the library belongs to the program.
+                // A name that is not an object of the library belongs to the program.
                 let _ = self.set_pair(name, value);
                 Ok(())
             }

@@ -62,7 +62,7 @@ impl<T> Shared<T> {
 /// A lane of `slots` slots, a power of two, whose client sleeps by `bell`.
 ///
 /// # Panics
-/// If `slots` is no power of two.
+/// If `slots` is not a power of two.
 #[must_use]
 pub(crate) fn lane<T: Default>(slots: usize, bell: Arc<Bell>) -> (Client<T>, Server<T>) {
     assert!(slots.is_power_of_two());

@@ -21,7 +21,7 @@ impl<K: DecodeKey, V: DecodeValue> TypedTable<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As [`Table::get`](crate::Table::get), and `Invalid` for bytes that are no `V`.
+    /// As [`Table::get`](crate::Table::get), and `Invalid` for bytes that are not a `V`.
     pub fn get(&self, key: impl KeyOf<K>) -> Result<Option<V>> {
         let key = self.key(key);
         self.decoded(&key, self.table.get(&key)?)
@@ -146,7 +146,7 @@ impl<K: DecodeKey, V: DecodeValue> TypedTable<K, V> {
     /// ```
     ///
     /// # Errors
-    /// As those of the source, and `Invalid` for bytes that are no `V`.
+    /// As those of the source, and `Invalid` for bytes that are not a `V`.
     pub fn get_in(&self, source: &impl ReadSource, key: impl KeyOf<K>) -> Result<Option<V>> {
         let key = self.key(key);
         self.decoded(&key, source.get_row(&self.table, &key)?)

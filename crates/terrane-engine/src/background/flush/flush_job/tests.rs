@@ -75,7 +75,7 @@ fn the_first_generation_of_a_load_is_a_run() {
         });
         let is_synced = engine.journal.durable() > durable;
         if runs == 0 {
-            assert!(!has_written(), "so few rows are no full generation");
+            assert!(!has_written(), "so few rows are not a full generation");
             engine.flush().expect("flushes");
         }
         let stats = engine.stats();
@@ -102,7 +102,8 @@ fn with_level_1() -> (Arc<Engine>, Arc<Table>, Arc<WatchedClock>) {
 }
 
 /// Another job holds level 1; a flush that was paused comes to the step that needs it, and looks. The thread
-/// that ends the pause, or that gives level 1 up, needs the lock under which the flush looks.
+/// that ends the pause, or that gives level 1 up, needs the lock of the schedule, which the flush must not
+/// hold while it waits.
 #[test]
 fn ending_a_pause_waits_for_no_paused_flush() {
     let (engine, table, clock) = with_level_1();
@@ -122,7 +123,7 @@ fn ending_a_pause_waits_for_no_paused_flush() {
         let _ = result.send(job.claim_step(b"", 1));
     });
     let looks = looks.recv_timeout(LIMIT).expect("the thread begins");
-    // Under the lock: it asks whether writers fill memory once it has found level 1 busy.
+    // It asks whether writers fill memory once it has found level 1 busy.
     looks.recv_timeout(LIMIT).expect("it looks at level 1");
     let (resumed, resumes) = channel();
     let resuming = engine.clone();

@@ -219,7 +219,7 @@ fn a_trim_of_segments_with_unflushed_records_is_refused() {
     }
     engine.set_background_paused(false);
     engine.flush().expect("flushes");
-    // The worker finds the table's oldest record in memory again behind the flush that the caller waits for.
+    // The worker finds the table's oldest record in memory again after the flush that the caller waits for.
     engine.wait_until_quiescent().expect("nothing is needed, and that is trimmed");
     assert!(engine.counters.segments_trimmed.load(Ordering::Relaxed) > 0);
     engine.close().expect("closes");
@@ -274,7 +274,7 @@ fn a_flush_of_nothing_does_not_wait_for_the_first_write() {
     engine.close().expect("closes");
 }
 
-/// The first memtable behind an opening begins with 0, and `run_wanted` is 0 when no caller asked for a run.
+/// The first memtable after an opening begins with 0, and `run_wanted` is 0 when no caller asked for a run.
 #[test]
 fn no_run_is_made_that_no_caller_asked_for() {
     let (engine, table) = open();
