@@ -107,22 +107,40 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Refuses a file or directory that is to be made within the directory of a database: what lies there is the
+/// Refuses a file or directory that is to be made within the directory of `database`: what lies there is the
 /// database's own.
 ///
 /// # Errors
 /// `Usage`.
 pub fn refuse_within(database: &Path, target: &Path) -> Result<(), Failure> {
-    let Ok(database_at) = database.canonicalize() else { return Ok(()) };
-    let Ok(target_at) = std::path::absolute(target) else { return Ok(()) };
-    // A path that does not exist yet lies in the first directory above it that exists.
-    let within = target_at.ancestors().find_map(|above| above.canonicalize().ok());
-    if database_at.is_dir() && within.is_some_and(|within| within.starts_with(&database_at)) {
-        let (target, database) = (crate::text::path(target), crate::text::path(database));
-        let why = format!("{target} is within the database {database}: name a place beside it");
-        return Err(Failure::new(Code::Usage, why));
-    }
-    Ok(())
+    let Ok(at) = database.canonicalize() else { return Ok(()) };
+    let is_within = real(target).is_some_and(|target| target.starts_with(&at));
+    if at.is_dir() && is_within { Err(within(database, target)) } else { Ok(()) }
+}
+
+/// Refuses a file that is to be made within the directory of any database. What the engine makes it refuses
+/// there by itself; this is for files of the command.
+///
+/// # Errors
+/// `Usage`.
+pub fn refuse_within_any(target: &Path) -> Result<(), Failure> {
+    let Some(whole) = real(target) else { return Ok(()) };
+    let is_database = |dir: &&Path| {
+        dir.join("journal").is_dir() && (dir.join("CURRENT").exists() || dir.join("REMOTE").exists())
+    };
+    whole.ancestors().find(is_database).map_or(Ok(()), |database| Err(within(database, target)))
+}
+
+/// Where a path leads, links followed; of one that does not exist yet the first directory above it that does.
+fn real(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find_map(|above| above.canonicalize().ok())
+}
+
+fn within(database: &Path, target: &Path) -> Failure {
+    let (target, database) = (crate::text::path(target), crate::text::path(database));
+    let why = format!("{target} is within the database {database}: name a place beside it");
+    Failure::new(Code::Usage, why)
 }
 
 /// Returns true if this process may not write into `directory`, which is there: by its rights, or because its

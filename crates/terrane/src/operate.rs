@@ -84,7 +84,7 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if something is at `path` or `path` is inside the database; `Busy` if another checkpoint is
+    /// `Invalid` if something is at `path`, or `path` is within this or another database; `Busy` if another checkpoint is
     /// being made there, or an ingest into a database that is open for reading is not decided; `Gone` if the
     /// database is a view and the writer has used space of it again: catch up and try again; `Full`,
     /// `Poisoned`, `Corrupt`, `Io`. Nothing is at `path` then, unless only the last sync failed.

@@ -33,6 +33,7 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
     }
     if command.output != "-" {
         files::refuse_within(&command.place.database, Path::new(&command.output))?;
+        files::refuse_within_any(Path::new(&command.output))?;
     }
     if format == Format::Extents {
         if command.output.ends_with(".gz") || command.output.ends_with(".zst") {

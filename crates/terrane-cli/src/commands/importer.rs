@@ -100,6 +100,7 @@ impl<'d> Importer<'d> {
         }
         let acks = command.ack_file.as_ref().map(|path| {
             let shown = path.display().to_string();
+            files::refuse_within_any(path)?;
             let file = files::append(path).map_err(|error| Failure::file(&shown, &error))?;
             Ok::<_, Failure>((shown, file))
         });

@@ -250,15 +250,47 @@ fn nothing_is_made_within_a_database() {
         "backup create db db/backups",
         "repair db db/repaired",
         "copy db db/sub/copied",
+        "checkpoint db db/sub",
         "export db db/../db/rows.jsonl",
         "export db db/rows.extents",
     ] {
         shell.fails(line, 2, &["is within the database db", "beside it"]);
     }
-    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents"] {
+    // Nor by a command that works on another database, or on none.
+    shell.ok("put other k v");
+    shell.file("rows.jsonl", "{\"key\":\"k\",\"value\":\"v\"}\n");
+    shell.ok("backup create other place");
+    std::os::unix::fs::symlink(shell.path("db"), shell.path("link")).unwrap();
+    for line in [
+        "put db/sub k v",
+        "put db/MANIFEST-000002 k v",
+        "put link/sub/below k v",
+        "put db/journal/sub k v",
+        "merge db/sub k 1",
+        "import db/sub rows.jsonl",
+        "import other rows.jsonl --ack-file db/rows.jsonl",
+        "tables db/sub --create t",
+        "shell db/sub --create",
+        "copy other db/sub",
+        "checkpoint other db/sub",
+        "repair other db/repaired",
+        "backup restore place db/sub",
+        "backup create other db/backups",
+        "export other db/rows.jsonl",
+        "export other db/rows.extents",
+        "export other link/rows.jsonl",
+        "man db",
+    ] {
+        shell.fails(line, 2, &["is within the database ", "/db: name a place beside it"]);
+    }
+    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents", "MANIFEST-000002", "journal/sub"] {
         assert!(!shell.path("db").join(name).exists(), "{name}");
     }
     shell.ok("export db db.jsonl");
+    // A `CURRENT` alone is another program's.
+    std::fs::create_dir(shell.path("elsewhere")).unwrap();
+    shell.file("elsewhere/CURRENT", "");
+    shell.ok("put elsewhere/db k v");
 }
 
 #[test]
