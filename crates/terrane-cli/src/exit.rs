@@ -27,7 +27,7 @@ codes! {
     Done = 0, "done; for `check`: no damage was found";
     NotFound = 1, "the key, table, file or database does not exist, or history is gone";
     Usage = 2, "an argument, option or input line cannot be accepted";
-    Corrupt = 3, "stored bytes are not what was written: restore from a backup";
+    Corrupt = 3, "stored bytes are not what was written: repair the database, or restore a backup";
     Full = 4, "no space left: free some, nothing acknowledged is lost";
     Busy = 5, "busy, try again later: another process has the database open, or writes are held back";
     Other = 6, "the operating system refused, or an earlier failure made writes unsafe";
@@ -69,6 +69,15 @@ impl Failure {
         Failure::new(code, format!("{name}: {error}"))
     }
 
+    /// An error of something that no repair takes, such as an external file or a backup.
+    #[must_use]
+    pub fn of_no_database(error: Error, remedy: &str) -> Failure {
+        match error.kind() {
+            Kind::Corrupt => Failure::new(Code::Corrupt, format!("{error}; {remedy}")),
+            _ => error.into(),
+        }
+    }
+
     /// Says it on standard error, in one line, and gives the code.
     #[must_use]
     pub fn report(&self) -> ExitCode {
@@ -78,6 +87,9 @@ impl Failure {
         self.code.into()
     }
 }
+
+/// What a damaged database still has.
+const REPAIR: &str = "; `terrane repair DB NEW` keeps all sound rows";
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
@@ -90,7 +102,9 @@ impl From<Error> for Failure {
             _ => Code::Other,
         };
         let remedy = match error.kind() {
-            Kind::Corrupt => "; run `terrane check` and restore from a backup",
+            // Text of the engine that has the other remedy, too.
+            Kind::Corrupt if error.to_string().contains("restore") => REPAIR,
+            Kind::Corrupt => "; `terrane repair DB NEW` keeps all sound rows, or restore a backup",
             Kind::Poisoned => "; open the database again",
             _ => "",
         };

@@ -108,8 +108,7 @@ pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> 
 fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Result<()> {
     let orphan = |what: String| {
         let message = format!(
-            "{CURRENT} is missing, but there is {what}: restore the database from a backup, or choose another directory if \
-             that is another program's"
+            "{CURRENT} is missing, but there is {what}: the database lost it, or this is the directory of another program"
         );
         Err(Error::corrupt(message).at(dir.join(CURRENT).display().to_string(), 0))
     };

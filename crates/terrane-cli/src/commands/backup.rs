@@ -114,7 +114,10 @@ impl Watch {
             Err(error) if error.kind() == Kind::Cancelled && self.stop.load(Ordering::Acquire) => {
                 Err(stopped(format!("the next {} removes what this one left", self.what)))
             }
-            done => Ok(done?),
+            done if self.what == "backup" => Ok(done?),
+            done => done.map_err(|error| {
+                Failure::of_no_database(error, "an older backup may be whole: `terrane backup verify PLACE --all` tells")
+            }),
         }
     }
 }
