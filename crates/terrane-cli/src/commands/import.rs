@@ -7,6 +7,7 @@
 //! goes on right after the last record that is in the database, and no record is missing or read twice.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -18,9 +19,10 @@ use super::store::{Access, close, open};
 use crate::arguments::Engine;
 use crate::arguments::import::{From, Import};
 use crate::exit::{Code, Failure};
+use crate::files;
 use crate::import::{Format, Keys, Source, Syntax, rows};
 use crate::input::Input;
-use crate::signals::stop_on_signals;
+use crate::signals::{exit_on_signal, stop_on_signals};
 use crate::text::{count, parse_bytes, size};
 
 pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {
@@ -29,8 +31,12 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     }
     let format = format(command)?;
     let stop = stop_on_signals()?;
+    // The opening of a pipe with a name waits for its writer, and looks at no flag. Standard input is open.
+    let is_named = command.input != "-";
+    let opening = is_named.then(|| exit_on_signal("nothing was imported".to_owned())).transpose()?;
     let mut input =
         Input::open(&command.input, &stop).map_err(|error| Failure::file(&command.input, &error))?;
+    drop(opening);
     let syntax = syntax(command, format, &mut *input.source)?;
     let db = open(engine, &command.database, Access::Create)?;
     let clock = Env::real().clock;
@@ -111,6 +117,12 @@ fn summary(before: &Progress, after: &Progress, table: &str, took: Duration) -> 
 /// The format that the command line or the name of the input tells.
 fn format(command: &Import) -> Result<Format, Failure> {
     command.format.or_else(|| Format::of_name(&command.input)).ok_or_else(|| {
+        // A file that is not there has no format.
+        if command.input != "-"
+            && let Err(missing) = files::require(Path::new(&command.input))
+        {
+            return missing;
+        }
         let why = format!(
             "the name {} does not tell the format: give --format jsonl, csv, deb or tsv",
             command.input
