@@ -191,6 +191,7 @@ impl Engine {
             let schedule = Schedule::default();
             self.shared.recount(|| Look { engine: self, schedule: &schedule }.finds_all_levels());
         }
+        crate::lifecycle::discard::remove_if_asked(self);
         self.lock.lock().take();
         terrane_base::epoch::forget_garbage();
         closed

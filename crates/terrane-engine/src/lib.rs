@@ -58,6 +58,7 @@ pub use inspect::extents::{ExtentInfo, SegmentEntry};
 pub use inspect::shape::{LevelShape, Shape, TableShape};
 pub use inspect::shared_page::{PageWriterState, SharedMetrics, read_metrics_page};
 pub use lifecycle::close_apart::close_apart;
+pub use lifecycle::discard::discard;
 pub use lifecycle::followed::{Followed, FollowedParts, Lag, Moment};
 pub use lifecycle::follower::{Viewed, last_commit, last_commit_in};
 pub use lifecycle::open::OpenRequest;
