@@ -72,7 +72,7 @@ pub use observe::events::{
     WorkFailed,
 };
 pub use observe::extent_summary::ExtentSummary;
-pub use observe::findings::{CheckReport, Finding};
+pub use observe::findings::{CheckProgress, CheckReport, Finding};
 pub use observe::job_kind::JobKind;
 pub use observe::stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use read::get::ReadMode;

@@ -186,7 +186,7 @@ pub use terrane_engine::backup::{
     Removed, RestoreOptions, Restored, VerifyReport,
 };
 pub use terrane_engine::{
-    CancelCause, Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents,
+    CancelCause, Change, ChangeBatch, ChangeKind, CheckProgress, CheckReport, Checkpoint, Concurrency, DroppedExtents,
     Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed,
     IngestOptions, Ingested, Isolation, JobBegan, JobEnded, JobKind, Lag, LevelShape, Listener, LiveReader,
     Loss, MemtableFrozen, MetricValue, MetricsPage, Origin, PageHistogram, PageJob, PageLevel, PageMetric,
