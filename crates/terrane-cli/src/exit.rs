@@ -17,10 +17,27 @@ macro_rules! codes {
         #[must_use]
         pub fn table() -> String {
             let mut text = String::from("Exit codes:\n");
-            $( let _ = writeln!(text, "  {}  {}", $number, $about); )*
+            $( row($number, $about, &mut text); )*
             text
         }
     };
+}
+
+/// Columns of a row of the table, as wide as the narrowest terminal.
+const COLUMNS: usize = 80;
+
+/// A code with its meaning; further lines begin below the meaning.
+fn row(number: u8, about: &str, text: &mut String) {
+    let mut line = format!("  {number} ");
+    for word in about.split(' ') {
+        if line.len() + 1 + word.len() > COLUMNS {
+            let _ = writeln!(text, "{line}");
+            line = "    ".to_owned();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
 }
 
 codes! {
@@ -88,7 +105,7 @@ impl Failure {
     }
 }
 
-/// What a damaged database still has.
+/// The remedy that keeps the sound rows of a damaged database.
 const REPAIR: &str = "; `terrane repair DB NEW` keeps all sound rows";
 
 impl From<Error> for Failure {

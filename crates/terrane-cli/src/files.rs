@@ -5,6 +5,7 @@ pub use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -193,6 +194,19 @@ pub fn tree_bytes(path: &Path) -> u64 {
     entries.flatten().map(bytes).sum()
 }
 
+/// Bytes that the files below a directory take on their device: files have holes, and room behind their data.
+#[must_use]
+pub fn device_bytes(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => device_bytes(&entry.path()),
+        // In units of 512 bytes, whatever the blocks of the device are.
+        Ok(metadata) => metadata.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.flatten().map(bytes).sum()
+}
+
 /// True if there is anything at `path`.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
@@ -237,6 +251,14 @@ pub fn remove_directory(path: &Path) -> io::Result<()> {
 /// Of the operating system.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
+}
+
+/// Opens a device or a pipe that is there, to write to it.
+///
+/// # Errors
+/// Of the operating system.
+pub fn write_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
 }
 
 /// Makes a file that must not exist.

@@ -181,10 +181,8 @@ fn is_of_database(disk: &dyn Disk, dir: &Path) -> Result<bool> {
 
 /// Returns true for the names that a database gives to its files and directories.
 fn is_own_name(name: &str) -> bool {
-    matches!(
-        name,
-        LOCK | CURRENT | CURRENT_NEW | METRICS | ORIGINS | REMOTE | REMOTE_NEW | JOURNAL | DATA
-    ) || parse_file_name(name).is_some()
+    matches!(name, LOCK | CURRENT | CURRENT_NEW | METRICS | ORIGINS | REMOTE | REMOTE_NEW | JOURNAL | DATA)
+        || parse_file_name(name).is_some()
 }
 
 /// Creates `dir` and its missing parents, durably. Called before the directory is locked.

@@ -68,7 +68,7 @@ impl Backups {
 
     /// The backups in the directory `path`, which may lie below the directory of a database, but for the
     /// names that this uses, as programs of RocksDB have it. [`Backups::open`] refuses to make such a place:
-    /// who removes the database removes its backups.
+    /// the removal of the database would remove its backups.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().expect("temporary directory");

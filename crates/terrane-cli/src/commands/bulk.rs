@@ -116,7 +116,9 @@ fn read_file(file: &Path, verify: bool, left: &str) -> Result<ExtentFileInfo, Fa
     drop(meter);
     match read {
         Err(error) if error.kind() == Kind::Cancelled => Err(stopped(left)),
-        read => read.map_err(|error| Failure::of_no_database(error, "write it again from what it was made of")),
+        read => {
+            read.map_err(|error| Failure::of_no_database(error, "write it again from what it was made of"))
+        }
     }
 }
 

@@ -15,6 +15,7 @@ mod copy_state;
 mod copy_tables;
 mod deployment;
 mod doctor;
+mod dry_import;
 mod dump;
 mod export;
 mod follow;
@@ -71,15 +72,15 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
     done
 }
 
-/// Where a command makes a database if there is none.
+/// The place where a command makes a database if it finds no database there.
 fn made_by(command: &Command) -> Option<&Path> {
     match command {
-        Command::Import(import) => Some(&import.database),
-        Command::Copy(copy) => Some(&copy.target),
+        Command::Import(import) if !import.dry_run => Some(&import.database),
+        Command::Copy(copy) if !copy.dry_run => Some(&copy.target),
         Command::Shell(shell) if shell.create => Some(&shell.database),
         Command::Put(put) => Some(&put.place.database),
         Command::Merge(merge) => Some(&merge.place.database),
-        Command::Ingest(ingest) => Some(&ingest.place.database),
+        Command::Ingest(ingest) if !ingest.dry_run => Some(&ingest.place.database),
         Command::Tables(tables) if tables.create.is_some() => Some(&tables.database),
         _ => None,
     }

@@ -17,6 +17,10 @@ use crate::text::{count, path};
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
     deployment::refuse(&command.database, "repair", "restore a backup, or the bucket")?;
+    if !files::exists(&command.database) {
+        let why = format!("there is no database in {}", path(&command.database));
+        return Err(Failure::new(Code::NotFound, why));
+    }
     files::refuse_within(&command.database, &command.target)?;
     let options = options(engine, Access::Create)?;
     let target = path(&command.target);

@@ -86,16 +86,20 @@ pub(super) fn open_setting(
         Target::Directory => {
             let mut options = options(engine, access)?;
             more.iter().try_for_each(|(name, value)| options.set(name, value))?;
-            open_directory(path, &options)
+            match options.read_only {
+                true => open_view(path, &options, !engine.is_opened_again).map(|(view, _)| view),
+                false => open_to_write(path, &options),
+            }
         }
     }
 }
 
-/// The engine for the rest of a command that opened `db`: an earlier moment is opened once. A time of which
-/// the object store has nothing later yet would be another state at each opening.
+/// The engine for the rest of a command that opened `db`: lines about the database come once, and an
+/// earlier moment is opened once. A time of which the object store has nothing later yet would be another
+/// state at each opening.
 pub(super) fn opened_once(engine: &Engine, db: &Db) -> Engine {
     let held = engine.moment().map(|_| db.clone());
-    Engine { opened: held.or_else(|| engine.opened.clone()), ..engine.clone() }
+    Engine { opened: held.or_else(|| engine.opened.clone()), is_opened_again: true, ..engine.clone() }
 }
 
 /// Opens the database in `path`, never for writing; with the follower of which it is a view, if it lies in a
@@ -110,23 +114,21 @@ pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<(Db, Option<
     }
     let is_directory = engine.opened.is_none() && engine.moment().is_none();
     match is_directory && matches!(deployment::target(path)?, Target::Directory) {
-        true => open_view(path, &options),
+        true => open_view(path, &options, true),
         false => Ok((open(engine, path, Access::Read)?, None)),
     }
 }
 
-fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
-    if options.read_only {
-        return open_view(path, options).map(|(view, _)| view);
-    }
+fn open_to_write(path: &Path, options: &Options) -> Result<Db, Failure> {
+    debug_assert!(!options.read_only, "a view is opened without the lock");
     let opened = Db::open_with_functions(path, options, functions::writing());
     let db = opened.map_err(|error| refused(error, options))?;
     report_break(&db, path, false);
     Ok(db)
 }
 
-/// Opens a view, which keeps no writer out, and its follower.
-fn open_view(path: &Path, options: &Options) -> Result<(Db, Option<Follower>), Failure> {
+/// Opens a view, which keeps no writer out, and its follower; says of which commit it is beside a writer.
+fn open_view(path: &Path, options: &Options, says: bool) -> Result<(Db, Option<Follower>), Failure> {
     let follower = match Db::open_follower_with(path, options, functions::reading()) {
         Ok(follower) => follower,
         Err(error) => {
@@ -143,6 +145,7 @@ fn open_view(path: &Path, options: &Options) -> Result<(Db, Option<Follower>), F
     let view = follower.view();
     debug_assert!(view.options().read_only, "a view is never written to");
     match follower.writer() {
+        _ if !says => {}
         Some(writer) => {
             let (why, seq) = (text::shown(&writer), follower.stats().seq);
             eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
@@ -238,7 +241,7 @@ impl New {
                 return;
             }
         }
-        // Only what is empty is removed.
+        // Only empty directories are removed.
         self.missing.iter().all(|directory| files::remove_directory(directory).is_ok());
     }
 }

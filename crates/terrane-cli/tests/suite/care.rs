@@ -283,7 +283,8 @@ fn nothing_is_made_within_a_database() {
     ] {
         shell.fails(line, 2, &["is within the database ", "/db: name a place beside it"]);
     }
-    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents", "MANIFEST-000002", "journal/sub"] {
+    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents", "MANIFEST-000002", "journal/sub"]
+    {
         assert!(!shell.path("db").join(name).exists(), "{name}");
     }
     shell.ok("export db db.jsonl");

@@ -51,10 +51,7 @@ struct Check<'e> {
 }
 
 impl Check<'_> {
-    fn run(
-        mut self,
-        progress: &mut dyn FnMut(&CheckProgress) -> ControlFlow<()>,
-    ) -> Result<CheckReport> {
+    fn run(mut self, progress: &mut dyn FnMut(&CheckProgress) -> ControlFlow<()>) -> Result<CheckReport> {
         let tables = self.engine.catalog.all();
         // Pinned together: no extent that is looked at can go meanwhile.
         let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();

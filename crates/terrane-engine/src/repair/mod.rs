@@ -232,7 +232,7 @@ fn check_remains(disk: &Arc<dyn Disk>, source: &Path) -> Result<()> {
         return Ok(());
     }
     let message =
-        format!("{} holds no database: there is no manifest, no journal and no data", source.display());
+        format!("there is no database in {}: no manifest, no journal and no data", source.display());
     Err(Error::new(Kind::NotFound, message))
 }
 

@@ -24,8 +24,8 @@ use terrane_base::env::Env;
 
 use self::lines::{Input, Line};
 use self::output::Output;
-use super::store::{Access, open};
-use crate::arguments::{self, Arguments, Command, Engine};
+use super::store::{Access, DEFAULT, open};
+use crate::arguments::{self, Arguments, Command, Engine, InShell};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::signals::{forget_signals, stop_on_signals};
@@ -120,11 +120,8 @@ fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<(Db,
 /// Returns true for a command that changes the database.
 fn is_change(command: &Command) -> bool {
     match command {
-        Command::Put(_)
-        | Command::Merge(_)
-        | Command::Delete(_)
-        | Command::Compact(_)
-        | Command::Import(_) => true,
+        Command::Put(_) | Command::Merge(_) | Command::Delete(_) | Command::Compact(_) => true,
+        Command::Import(command) => !command.dry_run,
         Command::DeleteRange(command) => !command.consent.dry_run,
         Command::DropExtents(command) => !command.consent.dry_run,
         Command::Ingest(command) => !command.dry_run,
@@ -250,7 +247,9 @@ impl Shell {
         let mut options = words[1..].iter().take_while(|word| *word != "--");
         let names_table =
             options.any(|word| word == "--table" || word.starts_with("--table=") || word == "--all");
-        if *has_table && !names_table {
+        // An import into the default table may be that of tables which the input names.
+        let is_implied = name == "import" && self.table == DEFAULT;
+        if *has_table && !names_table && !is_implied {
             line.push(format!("--table={}", self.table));
         }
         let format = self.format.filter(|_| IN_FORMATS.contains(&name.as_str()) && !has_format(words));
@@ -277,16 +276,13 @@ impl Shell {
         if self.is_beside && is_change(&arguments.command) {
             self.become_writer()?;
         }
-        arguments.engine = self.engine.clone();
-        super::run(&arguments, out)?;
-        let is_raw =
-            matches!(&arguments.command, Command::Get(get) if get.format == Format::Raw && !get.number);
         // A file gets the bytes of the value alone; a reader of the screen, or of a pipe in its place, sees
         // the next line below it.
-        let ends_line = !has_format(words) || std::io::stdout().is_terminal();
-        if is_raw && place == Place::Screen && ends_line {
-            writeln!(out)?;
-        }
+        let is_file = place == Place::File;
+        let ends_line = !is_file && (!has_format(words) || std::io::stdout().is_terminal());
+        let shell = Some(InShell { is_file, ends_line });
+        arguments.engine = Engine { shell, ..self.engine.clone() };
+        super::run(&arguments, out)?;
         Ok(Next::Line)
     }
 }

@@ -97,8 +97,8 @@ impl Backups {
     ///
     /// # Errors
     /// `NotFound` if there is no such backup; `Invalid` if something is at `target` or that is within a
-    /// database; `Busy` if another restore to it is under way; `Corrupt`, naming the object; `Cancelled` by `watcher`; `Full`, `Io`.
-    /// Nothing is at `target` then, unless only the last sync failed.
+    /// database; `Busy` if another restore to it is under way; `Corrupt`, naming the object; `Cancelled` by
+    /// `watcher`; `Full`, `Io`. Nothing is at `target` then, unless only the last sync failed.
     pub fn restore_on(
         &self,
         disk: &Arc<dyn Disk>,

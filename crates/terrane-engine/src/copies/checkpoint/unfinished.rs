@@ -98,8 +98,8 @@ fn refuse_if_there(disk: &dyn Disk, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files of an attempt, or of a database that nobody uses, but for its lock. `CURRENT` goes first:
-/// the rest is then no database.
+/// Removes the files of an attempt, or of a database that is not used, but for its lock. `CURRENT` goes
+/// first: the rest is then no database.
 pub(crate) fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
     let is_ours = |name: &String| {
