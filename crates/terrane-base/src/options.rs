@@ -169,7 +169,7 @@ options! {
     create_if_missing: bool = true, "true, false", |_| true,
         "Create the database if the directory is missing or empty.";
     beside_others: bool = false, "true, false", |_| true,
-        "Create the database even in a directory with other files, which stay unchanged; otherwise such a directory is refused.";
+        "Create the database even in a directory with other files, which stay unchanged, or below another database; otherwise such places are refused.";
     error_if_exists: bool = false, "true, false", |_| true,
         "Refuse to open a database that exists.";
     read_only: bool = false, "true, false", |_| true,

@@ -37,9 +37,9 @@ Examples:
   terrane export packages.terrane packages.jsonl.gz
   terrane shell packages.terrane
 
-`terrane COMMAND --help` has examples of each command. Commands that only read work beside a process that writes: they
-show the state of the moment at which they began. In place of the directory of a database they take a deployment file, which
-says where its parts lie: see `terrane doctor --help`.
+`terrane COMMAND --help` has examples of each command. Commands that only read work beside a process that \
+writes: they show the state of the moment at which they began. In place of the directory of a database \
+they take a deployment file, which says where its parts lie: see `terrane doctor --help`.
 
 Keys and values are text with the escapes \\n \\r \\t \\0 \\\\ \\xNN, or 0x and hexadecimal digits.
 ";
@@ -75,6 +75,21 @@ pub struct Engine {
     /// The database that is open already: commands of a shell use it, whatever path they are given.
     #[arg(skip)]
     pub opened: Option<terrane::Db>,
+    /// True for further openings of one command: what the first one said of the database is not said again.
+    #[arg(skip)]
+    pub is_opened_again: bool,
+    /// Where a command of a shell prints; `None` outside of one.
+    #[arg(skip)]
+    pub shell: Option<InShell>,
+}
+
+/// Where a command of a shell prints.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct InShell {
+    /// True for the file of `.output`.
+    pub is_file: bool,
+    /// True if a value of a raw `get` is a line: the next one is seen below it.
+    pub ends_line: bool,
 }
 
 impl Engine {
@@ -82,6 +97,13 @@ impl Engine {
     pub fn moment(&self) -> Option<At> {
         debug_assert!(self.at.is_none() || self.at_commit.is_none(), "the parser refuses both");
         self.at.or(self.at_commit.map(|number| At::Commit(SeqNo(number))))
+    }
+
+    /// Returns true if a person reads on a terminal what the command prints.
+    #[must_use]
+    pub fn is_shown(&self) -> bool {
+        let is_file = self.shell.is_some_and(|shell| shell.is_file);
+        !is_file && std::io::IsTerminal::is_terminal(&std::io::stdout())
     }
 
     /// The same, for the present state.
@@ -291,12 +313,12 @@ pub struct Scan {
     /// Print keys only
     #[arg(long)]
     pub keys: bool,
-    /// Print the values of counters as numbers
+    /// Print the values of counters as numbers, also where no terminal shows them
     #[arg(long, conflicts_with = "keys")]
     pub number: bool,
-    /// How rows are printed
-    #[arg(long, value_enum, default_value = "tsv")]
-    pub format: Format,
+    /// How rows are printed; if left out tsv, and on a terminal the values of a table of counters as numbers
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
 }
 
 /// `estimate`.

@@ -17,17 +17,34 @@ macro_rules! codes {
         #[must_use]
         pub fn table() -> String {
             let mut text = String::from("Exit codes:\n");
-            $( let _ = writeln!(text, "  {}  {}", $number, $about); )*
+            $( row($number, $about, &mut text); )*
             text
         }
     };
+}
+
+/// Columns of a row of the table, as wide as the narrowest terminal.
+const COLUMNS: usize = 80;
+
+/// A code with its meaning; further lines begin below the meaning.
+fn row(number: u8, about: &str, text: &mut String) {
+    let mut line = format!("  {number} ");
+    for word in about.split(' ') {
+        if line.len() + 1 + word.len() > COLUMNS {
+            let _ = writeln!(text, "{line}");
+            line = "    ".to_owned();
+        }
+        line.push(' ');
+        line.push_str(word);
+    }
+    let _ = writeln!(text, "{line}");
 }
 
 codes! {
     Done = 0, "done; for `check`: no damage was found";
     NotFound = 1, "the key, table, file or database does not exist, or history is gone";
     Usage = 2, "an argument, option or input line cannot be accepted";
-    Corrupt = 3, "stored bytes are not what was written: restore from a backup";
+    Corrupt = 3, "stored bytes are not what was written: repair the database, or restore a backup";
     Full = 4, "no space left: free some, nothing acknowledged is lost";
     Busy = 5, "busy, try again later: another process has the database open, or writes are held back";
     Other = 6, "the operating system refused, or an earlier failure made writes unsafe";
@@ -69,6 +86,15 @@ impl Failure {
         Failure::new(code, format!("{name}: {error}"))
     }
 
+    /// An error of something that no repair takes, such as an external file or a backup.
+    #[must_use]
+    pub fn of_no_database(error: Error, remedy: &str) -> Failure {
+        match error.kind() {
+            Kind::Corrupt => Failure::new(Code::Corrupt, format!("{error}; {remedy}")),
+            _ => error.into(),
+        }
+    }
+
     /// Says it on standard error, in one line, and gives the code.
     #[must_use]
     pub fn report(&self) -> ExitCode {
@@ -78,6 +104,9 @@ impl Failure {
         self.code.into()
     }
 }
+
+/// The remedy that keeps the sound rows of a damaged database.
+const REPAIR: &str = "; `terrane repair DB NEW` keeps all sound rows";
 
 impl From<Error> for Failure {
     fn from(error: Error) -> Failure {
@@ -90,7 +119,9 @@ impl From<Error> for Failure {
             _ => Code::Other,
         };
         let remedy = match error.kind() {
-            Kind::Corrupt => "; run `terrane check` and restore from a backup",
+            // Text of the engine that has the other remedy, too.
+            Kind::Corrupt if error.to_string().contains("restore") => REPAIR,
+            Kind::Corrupt => "; `terrane repair DB NEW` keeps all sound rows, or restore a backup",
             Kind::Poisoned => "; open the database again",
             _ => "",
         };

@@ -5,6 +5,7 @@ pub use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -107,22 +108,40 @@ pub fn is_same(one: &Path, other: &Path) -> bool {
     matches!((one.canonicalize(), other.canonicalize()), (Ok(one), Ok(other)) if one == other)
 }
 
-/// Refuses a file or directory that is to be made within the directory of a database: what lies there is the
+/// Refuses a file or directory that is to be made within the directory of `database`: what lies there is the
 /// database's own.
 ///
 /// # Errors
 /// `Usage`.
 pub fn refuse_within(database: &Path, target: &Path) -> Result<(), Failure> {
-    let Ok(database_at) = database.canonicalize() else { return Ok(()) };
-    let Ok(target_at) = std::path::absolute(target) else { return Ok(()) };
-    // A path that does not exist yet lies in the first directory above it that exists.
-    let within = target_at.ancestors().find_map(|above| above.canonicalize().ok());
-    if database_at.is_dir() && within.is_some_and(|within| within.starts_with(&database_at)) {
-        let (target, database) = (crate::text::path(target), crate::text::path(database));
-        let why = format!("{target} is within the database {database}: name a place beside it");
-        return Err(Failure::new(Code::Usage, why));
-    }
-    Ok(())
+    let Ok(at) = database.canonicalize() else { return Ok(()) };
+    let is_within = real(target).is_some_and(|target| target.starts_with(&at));
+    if at.is_dir() && is_within { Err(within(database, target)) } else { Ok(()) }
+}
+
+/// Refuses a file that is to be made within the directory of any database. What the engine makes it refuses
+/// there by itself; this is for files of the command.
+///
+/// # Errors
+/// `Usage`.
+pub fn refuse_within_any(target: &Path) -> Result<(), Failure> {
+    let Some(whole) = real(target) else { return Ok(()) };
+    let is_database = |dir: &&Path| {
+        dir.join("journal").is_dir() && (dir.join("CURRENT").exists() || dir.join("REMOTE").exists())
+    };
+    whole.ancestors().find(is_database).map_or(Ok(()), |database| Err(within(database, target)))
+}
+
+/// Where a path leads, links followed; of one that does not exist yet the first directory above it that does.
+fn real(path: &Path) -> Option<PathBuf> {
+    let path = std::path::absolute(path).ok()?;
+    path.ancestors().find_map(|above| above.canonicalize().ok())
+}
+
+fn within(database: &Path, target: &Path) -> Failure {
+    let (target, database) = (crate::text::path(target), crate::text::path(database));
+    let why = format!("{target} is within the database {database}: name a place beside it");
+    Failure::new(Code::Usage, why)
 }
 
 /// Returns true if this process may not write into `directory`, which is there: by its rights, or because its
@@ -175,6 +194,19 @@ pub fn tree_bytes(path: &Path) -> u64 {
     entries.flatten().map(bytes).sum()
 }
 
+/// Bytes that the files below a directory take on their device: files have holes, and room behind their data.
+#[must_use]
+pub fn device_bytes(path: &Path) -> u64 {
+    let Ok(entries) = std::fs::read_dir(path) else { return 0 };
+    let bytes = |entry: std::fs::DirEntry| match entry.metadata() {
+        Ok(metadata) if metadata.is_dir() => device_bytes(&entry.path()),
+        // In units of 512 bytes, whatever the blocks of the device are.
+        Ok(metadata) => metadata.blocks() * 512,
+        Err(_) => 0,
+    };
+    entries.flatten().map(bytes).sum()
+}
+
 /// True if there is anything at `path`.
 #[must_use]
 pub fn exists(path: &Path) -> bool {
@@ -205,12 +237,28 @@ pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
+/// Removes an empty directory.
+///
+/// # Errors
+/// Of the operating system.
+pub fn remove_directory(path: &Path) -> io::Result<()> {
+    std::fs::remove_dir(path)
+}
+
 /// Makes a directory and those above it.
 ///
 /// # Errors
 /// Of the operating system.
 pub fn make_directory(path: &Path) -> io::Result<()> {
     std::fs::create_dir_all(path)
+}
+
+/// Opens a device or a pipe that is there, to write to it.
+///
+/// # Errors
+/// Of the operating system.
+pub fn write_to(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).open(path)
 }
 
 /// Makes a file that must not exist.

@@ -232,13 +232,29 @@ pub fn ticking<T>(
     mut amount: impl FnMut() -> (u64, Option<u64>) + Send + 'static,
     work: impl FnOnce() -> T,
 ) -> Result<T, Failure> {
+    let without_records = move || {
+        let (done, total) = amount();
+        (done, total, None)
+    };
+    ticking_records(what, without_records, work)
+}
+
+/// [`ticking`], with a third number: the records that are done.
+///
+/// # Errors
+/// As [`ticking`].
+pub fn ticking_records<T>(
+    what: &'static str,
+    mut amount: impl FnMut() -> (u64, Option<u64>, Option<u64>) + Send + 'static,
+    work: impl FnOnce() -> T,
+) -> Result<T, Failure> {
     let mut meter = Meter::new(what, Unit::Bytes);
     let show = move |over: &Over| {
         let mut is_over = over.0.lock();
         loop {
-            let (done, total) = amount();
+            let (done, total, records) = amount();
             meter.set_total(total);
-            meter.show(done, None);
+            meter.show(done, records);
             // Behind the first look: work that is over before this thread began is shown, too.
             if *is_over {
                 break;

@@ -57,10 +57,14 @@ pub(crate) fn act_on_signal(action: impl Fn() + Send + 'static) -> Result<Acting
 /// # Errors
 /// As [`stop_on_signals`].
 pub(crate) fn exit_on_signal(message: String) -> Result<Acting, Failure> {
-    act_on_signal(move || {
+    let ended = stopped(&message);
+    let acting = act_on_signal(move || {
         eprintln!("terrane: error: stopped by a signal: {message}");
         process::exit(Code::Stopped as i32);
-    })
+    })?;
+    // Acquire: pairs with the swap of the thread that waits, which calls the action behind it: a signal that
+    // came before the action was set has called none.
+    if acting.shared.stop.load(Ordering::Acquire) { Err(ended) } else { Ok(acting) }
 }
 
 /// That a signal ended the work in good order.

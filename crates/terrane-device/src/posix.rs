@@ -115,7 +115,11 @@ impl Disk for PosixDisk {
 
     fn real_path(&self, path: &Path) -> Result<PathBuf> {
         let failed = |error: io::Error| Error::io(format!("cannot look up {}", path.display()), error);
-        let mut whole = std::env::current_dir().map_err(failed)?;
+        // A working directory that was removed is in the way of relative paths only.
+        let mut whole = match path.is_absolute() {
+            true => PathBuf::from("/"),
+            false => std::env::current_dir().map_err(failed)?,
+        };
         // Component by component, because `..` after a link leads to the parent of the link's target.
         for part in path.components() {
             let next = resolved(&whole, part.as_ref());

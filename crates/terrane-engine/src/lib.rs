@@ -53,6 +53,7 @@ pub use bulk::ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use change_feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use copies::backup;
 pub use engine::Engine;
+pub use engine::discard::discard;
 pub use ingest_mark::is_mark as is_ingest_mark;
 pub use inspect::extents::{ExtentInfo, SegmentEntry};
 pub use inspect::shape::{LevelShape, Shape, TableShape};
@@ -71,7 +72,7 @@ pub use observe::events::{
     WorkFailed,
 };
 pub use observe::extent_summary::ExtentSummary;
-pub use observe::findings::{CheckReport, Finding};
+pub use observe::findings::{CheckProgress, CheckReport, Finding};
 pub use observe::job_kind::JobKind;
 pub use observe::stats::{MetricValue, Sample, Statistics, Stats, TableStatistics, TableStats, metrics};
 pub use read::get::ReadMode;

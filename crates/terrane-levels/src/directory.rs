@@ -73,6 +73,14 @@ pub enum Others {
     Stay,
 }
 
+impl Others {
+    /// As the option `beside_others` says.
+    #[must_use]
+    pub fn beside(others: bool) -> Others {
+        if others { Others::Stay } else { Others::Refused }
+    }
+}
+
 /// Inspects a directory; changes nothing.
 ///
 /// # Errors
@@ -100,8 +108,7 @@ pub fn inspect(disk: &dyn Disk, dir: &Path, others: Others) -> Result<Contents> 
 fn check_leftover(disk: &dyn Disk, dir: &Path, name: &str, others: Others) -> Result<()> {
     let orphan = |what: String| {
         let message = format!(
-            "{CURRENT} is missing, but there is {what}: restore the database from a backup, or choose another directory if \
-             that is another program's"
+            "{CURRENT} is missing, but there is {what}: the database lost it, or this is the directory of another program"
         );
         Err(Error::corrupt(message).at(dir.join(CURRENT).display().to_string(), 0))
     };
@@ -139,6 +146,43 @@ fn is_of_another(disk: &dyn Disk, path: &Path, magic: &[u8; 8]) -> Result<bool> 
     let len = (file.len()? as usize).min(head.len());
     file.read_at(0, &mut head[..len])?;
     Ok(head[..len] != magic[..len] && head.iter().any(|byte| *byte != 0))
+}
+
+/// Refuses a place for something new within the directory of a database, or of the journal of one. Its
+/// database takes files by their names, and one of another's in such a place makes its opening fail; what
+/// is made there is lost with the database. With [`Others::Stay`] the database shares its directory with
+/// programs that may make databases below it, as those of RocksDB do: then only its own names are refused.
+///
+/// # Errors
+/// `Invalid`, naming the enclosing database; `Io`.
+pub fn refuse_within(disk: &dyn Disk, target: &Path, others: Others) -> Result<()> {
+    // Where a path leads to nothing that can be looked up, nothing can be made: the making says why.
+    let Ok(whole) = disk.real_path(target) else { return Ok(()) };
+    for above in whole.ancestors().skip(1) {
+        let below = whole.strip_prefix(above).unwrap_or(&whole);
+        let first = below.components().next().map(|name| name.as_os_str().to_string_lossy());
+        let is_refused = others == Others::Refused || first.is_some_and(|name| is_own_name(&name));
+        if is_refused && is_of_database(disk, above)? {
+            return Err(Error::invalid(format!(
+                "{} is within the database {}: name a place beside it",
+                target.display(),
+                above.display()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Returns true if a directory has a database, or the journal of one. Others have a `CURRENT`, too.
+fn is_of_database(disk: &dyn Disk, dir: &Path) -> Result<bool> {
+    Ok(disk.exists(&dir.join(JOURNAL))?
+        && (disk.exists(&dir.join(CURRENT))? || disk.exists(&dir.join(REMOTE))?))
+}
+
+/// Returns true for the names that a database gives to its files and directories.
+fn is_own_name(name: &str) -> bool {
+    matches!(name, LOCK | CURRENT | CURRENT_NEW | METRICS | ORIGINS | REMOTE | REMOTE_NEW | JOURNAL | DATA)
+        || parse_file_name(name).is_some()
 }
 
 /// Creates `dir` and its missing parents, durably. Called before the directory is locked.

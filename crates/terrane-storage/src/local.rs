@@ -31,7 +31,7 @@ use terrane_device::{Disk, OpenMode, PendingRead};
 use crate::data_file::{self, DataFile, slot_offset};
 use crate::settings::StoreSettings;
 use crate::slots::FILE_SLOTS;
-use crate::space::{Reserve, Space};
+use crate::space::{Reserve, Space, cut_short};
 use crate::store::{EXTENT_SLOTS_MAX, ReadRequest, SLOT_BYTES, Store, StoreCopy, StoreUsage};
 
 /// Most runs that one sync frees on the device: callers wait for a sync, and a punch costs tens of
@@ -359,6 +359,8 @@ impl Store for LocalStore {
         for (id, slots) in live {
             let place = || data_file::name(id.file);
             space.restore(id, slots).map_err(|error| {
+                let is_cut = !space.has_file(id.file) && self.files.read().contains_key(&id.file);
+                let error = if is_cut { cut_short(id, slots) } else { error };
                 error.at(self.dir.join(place()).display().to_string(), slot_offset(id.slot))
             })?;
         }

@@ -92,6 +92,14 @@ pub struct SlotCounts {
     pub files: u32,
 }
 
+/// The error for an extent in a data file that is there and has no slot.
+#[cold]
+pub(crate) fn cut_short(id: ExtentId, slots: u32) -> Error {
+    Error::corrupt(format!(
+        "extent {id} of {slots} slots lies after the end of its data file, which is cut before its first slot"
+    ))
+}
+
 /// Which slots of which data files are taken.
 #[derive(Debug, Default)]
 pub struct Space {
@@ -132,6 +140,12 @@ impl Space {
         }
         debug_assert!(space.counts.total == self.counts.total, "the files have the same slots as before");
         space
+    }
+
+    /// Returns true if there is a data file of this number with a slot.
+    #[must_use]
+    pub fn has_file(&self, number: u32) -> bool {
+        self.files.contains_key(&number)
     }
 
     /// Takes the slots of an existing extent.

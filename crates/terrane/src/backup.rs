@@ -63,9 +63,31 @@ impl Backups {
     /// ```
     #[must_use]
     pub fn open(path: impl AsRef<Path>) -> Backups {
+        Backups::in_directory(path.as_ref(), false)
+    }
+
+    /// The backups in the directory `path`, which may lie below the directory of a database, but for the
+    /// names that this uses, as programs of RocksDB have it. [`Backups::open`] refuses to make such a place:
+    /// the removal of the database would remove its backups.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let db = terrane::Db::open(dir.path().join("data"))?;
+    /// let below = dir.path().join("data/backups");
+    /// assert!(terrane::Backups::open(&below).create(&db).is_err());
+    /// terrane::Backups::open_beside_others(&below).create(&db)?;
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    #[must_use]
+    pub fn open_beside_others(path: impl AsRef<Path>) -> Backups {
+        Backups::in_directory(path.as_ref(), true)
+    }
+
+    fn in_directory(path: &Path, beside_others: bool) -> Backups {
         let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
-        let place = Arc::new(DirectoryPlace::new(disk.clone(), path.as_ref()));
-        Backups::open_on(place, disk, Env::real())
+        let place = DirectoryPlace::new(disk.clone(), path);
+        let place = if beside_others { place.beside_others() } else { place };
+        Backups::open_on(Arc::new(place), disk, Env::real())
     }
 
     /// The backups in another place, restored to `disk`.
@@ -232,9 +254,9 @@ impl Backups {
     /// ```
     ///
     /// # Errors
-    /// `NotFound` if there is no such backup; `Invalid` if something is at `path`; `Busy` if another restore
-    /// to it is under way; `Corrupt`, naming the object, if the backup is damaged; `Full`, `Io`. Nothing is
-    /// at `path` then, unless only the last sync failed.
+    /// `NotFound` if there is no such backup; `Invalid` if something is at `path` or `path` is within a
+    /// database; `Busy` if another restore to it is under way; `Corrupt`, naming the object, if the backup is
+    /// damaged; `Full`, `Io`. Nothing is at `path` then, unless only the last sync failed.
     pub fn restore(&self, id: u64, path: impl AsRef<Path>) -> Result<Restored> {
         self.restore_with(id, path, &RestoreOptions::default(), &mut go_on)
     }

@@ -186,11 +186,11 @@ pub use terrane_engine::backup::{
     Removed, RestoreOptions, Restored, VerifyReport,
 };
 pub use terrane_engine::{
-    CancelCause, Change, ChangeBatch, ChangeKind, CheckReport, Checkpoint, Concurrency, DroppedExtents,
-    Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding, Flushed,
-    IngestOptions, Ingested, Isolation, JobBegan, JobEnded, JobKind, Lag, LevelShape, Listener, LiveReader,
-    Loss, MemtableFrozen, MetricValue, MetricsPage, Origin, PageHistogram, PageJob, PageLevel, PageMetric,
-    PageReader, PageTable, PageWriterState, Progress, RangeEstimate, ReaderKind, RepairReport,
+    CancelCause, Change, ChangeBatch, ChangeKind, CheckProgress, CheckReport, Checkpoint, Concurrency,
+    DroppedExtents, Estimate, ExtentFilter, ExtentInfo, ExtentSummary, ExternalSummary, FeedOptions, Finding,
+    Flushed, IngestOptions, Ingested, Isolation, JobBegan, JobEnded, JobKind, Lag, LevelShape, Listener,
+    LiveReader, Loss, MemtableFrozen, MetricValue, MetricsPage, Origin, PageHistogram, PageJob, PageLevel,
+    PageMetric, PageReader, PageTable, PageWriterState, Progress, RangeEstimate, ReaderKind, RepairReport,
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable, Sample, SegmentEntry, Shape,
     SharedMetrics, StallBegan, StallCause, StallEnded, Statistics, Stats, TableShape, TableStatistics,
     TableStats, Ticket, TransactionOptions, Values, ValuesShape, WorkFailed, metrics,

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use terrane_base::Result;
-use terrane_engine::CheckReport;
+use terrane_engine::{CheckProgress, CheckReport};
 
 use crate::{Db, KeyBounds, Table};
 
@@ -236,14 +236,20 @@ impl Db {
     /// # let db = terrane::Db::open_in_memory()?;
     /// db.put("k", "v")?;
     /// db.flush()?;
-    /// let report = db.check_until(&mut |_done, _total| ControlFlow::Break(()))?;
+    /// let report = db.check_until(&mut |now| {
+    ///     println!("{} of {} bytes, {} versions", now.bytes_done, now.bytes, now.entries_done);
+    ///     ControlFlow::Break(())
+    /// })?;
     /// assert!(report.is_cancelled);
     /// # Ok::<(), terrane::Error>(())
     /// ```
     ///
     /// # Errors
     /// As [`Db::check`].
-    pub fn check_until(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
+    pub fn check_until(
+        &self,
+        progress: &mut dyn FnMut(&CheckProgress) -> ControlFlow<()>,
+    ) -> Result<CheckReport> {
         self.engine().check_until(progress)
     }
 }

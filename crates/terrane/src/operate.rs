@@ -1,4 +1,5 @@
-//! Operation of a database: checkpoints, blocked manual compactions, and writes that do not wait.
+//! Operation of a database: checkpoints, a close that removes what was made in vain, blocked manual
+//! compactions, and writes that do not wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -9,6 +10,30 @@ use terrane_engine::Checkpoint;
 use crate::{Batch, Db, Durability};
 
 impl Db {
+    /// Closes a database, and removes its files if nothing was ever committed to it: for a caller that made
+    /// it and cannot fill it. Returns true if they are removed. Tables without a commit go with it; the
+    /// directory stays. A database with a commit, one in a pool of persistent memory and one whose parts lie
+    /// elsewhere are only closed.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir().expect("temporary directory");
+    /// let path = dir.path().join("data");
+    /// assert!(terrane::Db::open(&path)?.discard()?);
+    /// let db = terrane::Db::open(&path)?;
+    /// db.put("k", "v")?;
+    /// assert!(!db.discard()?);
+    /// assert!(terrane::Db::open(&path)?.contains("k")?);
+    /// # Ok::<(), terrane::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Db::close`].
+    pub fn discard(self) -> Result<bool> {
+        let is_removed = terrane_engine::discard(self.engine())?;
+        debug_assert!(!is_removed || self.engine().visible() == SeqNo(0), "a database with a commit stays");
+        Ok(is_removed)
+    }
+
     /// Blocks [`Db::compact_range`] on all tables: waiting calls end with an error of kind `Cancelled`, their
     /// running jobs are cancelled and free what they wrote, and later calls are refused in the same way.
     /// Automatic compactions and [`Db::compact_level`] continue. Holds count: each is ended by one
@@ -84,10 +109,10 @@ impl Db {
     /// ```
     ///
     /// # Errors
-    /// `Invalid` if something is at `path` or `path` is inside the database; `Busy` if another checkpoint is
-    /// being made there, or an ingest into a database that is open for reading is not decided; `Gone` if the
-    /// database is a view and the writer has used space of it again: catch up and try again; `Full`,
-    /// `Poisoned`, `Corrupt`, `Io`. Nothing is at `path` then, unless only the last sync failed.
+    /// `Invalid` if something is at `path`, or `path` is within this or another database; `Busy` if another
+    /// checkpoint is being made there, or an ingest into a database that is open for reading is not decided;
+    /// `Gone` if the database is a view and the writer has used space of it again: catch up and try again;
+    /// `Full`, `Poisoned`, `Corrupt`, `Io`. Nothing is at `path` then, unless only the last sync failed.
     pub fn checkpoint(&self, path: impl AsRef<Path>) -> Result<Checkpoint> {
         self.engine().checkpoint(path.as_ref())
     }

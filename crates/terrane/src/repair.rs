@@ -61,17 +61,18 @@ pub fn repair_with_functions(
     options: &Options,
     functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
-    repair_until(source, target, options, functions, || false)
+    repair_until(source, target, options, functions, |_| false)
 }
 
-/// [`repair_with_functions`], unless `is_cancelled` says so before it is done.
+/// [`repair_with_functions`], unless `is_cancelled` says so before it is done. It gets the number of versions
+/// that were found so far, for a caller that shows them.
 ///
 /// ```
 /// # let dir = tempfile::tempdir().expect("temporary directory");
 /// use terrane::{Functions, Kind, Options, repair_until};
 /// let (damaged, repaired) = (dir.path().join("damaged"), dir.path().join("repaired"));
 /// terrane::Db::open(&damaged)?.put("k", "v")?;
-/// let done = repair_until(&damaged, &repaired, &Options::default(), Functions::default(), || true);
+/// let done = repair_until(&damaged, &repaired, &Options::default(), Functions::default(), |_| true);
 /// assert_eq!(done.expect_err("it was cancelled").kind(), Kind::Cancelled);
 /// std::fs::remove_dir_all(&repaired).expect("it is a part of the database, of no use");
 /// # Ok::<(), terrane::Error>(())
@@ -85,7 +86,7 @@ pub fn repair_until(
     target: impl AsRef<Path>,
     options: &Options,
     functions: impl Into<Functions>,
-    is_cancelled: impl Fn() -> bool,
+    is_cancelled: impl Fn(u64) -> bool,
 ) -> Result<RepairReport> {
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
     let (source, target) = (source.as_ref(), target.as_ref());

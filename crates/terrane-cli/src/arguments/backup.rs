@@ -10,10 +10,11 @@ pub(super) const CHECKPOINT_HELP: &str = "\
 Example:
   terrane checkpoint data.terrane monday.terrane
 
-The second database is writable and of its own. On one file system its data files are linked, so it takes neither time
-nor room to speak of; both keep what they share, and write elsewhere, until one of them is deleted or has rewritten it.
-Where files cannot be linked they are copied. A checkpoint on the same disk is not a backup: see `terrane backup --help`.
-Beside a process that writes the database, its state of that moment is copied, file by file: such a checkpoint links nothing.
+The second database is writable and of its own. On one file system its data files are linked, so it takes \
+neither time nor room to speak of; both keep what they share, and write elsewhere, until one of them is \
+deleted or has rewritten it. Where files cannot be linked they are copied. A checkpoint on the same disk \
+is not a backup: see `terrane backup --help`. Beside a process that writes the database, its state of that \
+moment is copied, file by file: such a checkpoint links nothing.
 ";
 
 /// `checkpoint`.
@@ -33,11 +34,12 @@ Examples:
   terrane backup restore /backups/people restored.terrane
   terrane backup purge /backups/people --keep 7 --yes
 
-A place is a directory, best on another disk, that one or several databases are backed up to. Each backup copies only what
-no earlier one in the place has; each is whole by itself, and any may be removed. Everything has a checksum that each
-verify and each restore checks. A restore makes a new database and never writes over anything. What a crash or Ctrl-C
-leaves of an unfinished backup or restore the next one removes.
-Beside a process that writes the database, its state of that moment is backed up; within that process, terrane::Backups does it.
+A place is a directory, best on another disk, that one or several databases are backed up to. Each backup \
+copies only what no earlier one in the place has; each is whole by itself, and any may be removed. \
+Everything has a checksum that each verify and each restore checks. A restore makes a new database and \
+never writes over anything. What a crash or Ctrl-C leaves of an unfinished backup or restore the next one \
+removes. Beside a process that writes the database, its state of that moment is backed up; within that \
+process, terrane::Backups does it.
 ";
 
 /// `backup`.
@@ -103,6 +105,9 @@ pub struct Verify {
     /// Every backup
     #[arg(long, conflicts_with = "id")]
     pub all: bool,
+    /// One JSON object per backup
+    #[arg(long)]
+    pub json: bool,
     /// Most bytes per second to read, such as 100MiB
     #[arg(long, value_name = "SIZE")]
     pub rate: Option<String>,

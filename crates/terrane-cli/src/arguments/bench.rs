@@ -7,17 +7,22 @@ use clap::{Args, Subcommand};
 /// Help after the options.
 pub const HELP: &str = "\
 Examples:
-  terrane bench                                     a first look at Terrane alone
-  terrane bench --config quick                      Terrane and its peers, under two minutes
+  terrane bench
+  terrane bench --config quick
   terrane bench --config bench/standard.toml --html report.html --json run.json
-  terrane bench --engines terrane,lmdb --workloads load,readrandom --keys 10M --memory 1GiB --threads 2
-  terrane bench --workloads load,ycsb_a --rate 50k --seconds 30     open loop: latency without omission
-  terrane bench --config shapes --keys 10M --level-fanout 8         six shapes of the tree, three queries each
+  terrane bench --engines terrane,lmdb --workloads load,readrandom --keys 10M
+  terrane bench --workloads load,ycsb_a --rate 50k --seconds 30
+  terrane bench --config shapes --keys 10M --level-fanout 8
   terrane bench compare before.json after.json --bound 5%
 
-Every engine runs in a process of its own; repetitions interleave. `terrane bench list` names workloads, shape steps,
-engines and ready plans. What a plan file says is overridden by flags, except what a single step says.
-RocksDB is loaded at run time: --rocksdb FILE, or the variable TERRANE_ROCKSDB, or what the system has.
+The first is a look at Terrane alone, `quick` one at Terrane and its peers, under two minutes; `shapes` \
+are six shapes of the tree, with three queries each. With --rate the loop is open: the latencies leave \
+nothing out.
+
+Every engine runs in a process of its own; repetitions interleave. `terrane bench list` names workloads, \
+shape steps, engines and ready plans. What a plan file says is overridden by flags, except what a single \
+step says. RocksDB is loaded at run time: --rocksdb FILE, or the variable TERRANE_ROCKSDB, or what the \
+system has.
 ";
 
 /// `bench`.

@@ -11,10 +11,11 @@ Examples:
   terrane ingest data.terrane --table people people-1.extents people-2.extents
   terrane ingest data.terrane people.extents --remove --dry-run
 
-The files are those of ExtentFileWriter. They come in as one commit, newer than all before. On one file system they become
-data files of the database by another name, so nothing is copied; no program may write to them any more.
---remove takes the names that you give away, as mv does, and does not ask: only once the rows are in the database, durably.
-An ingest that fails or is stopped before that removes none. --dry-run reads the files, and says what would come in and go.
+The files are those of ExtentFileWriter. They come in as one commit, newer than all before. On one file \
+system they become data files of the database by another name, so nothing is copied; no program may write \
+to them any more. --remove takes the names that you give away, as mv does, and does not ask: only once the \
+rows are in the database, durably. An ingest that fails or is stopped before that removes none. --dry-run \
+reads the files, and says what would come in and go.
 ";
 
 /// `ingest`.

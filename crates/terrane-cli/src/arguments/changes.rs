@@ -11,11 +11,11 @@ Examples:
   terrane changes data.terrane --from 1000
   terrane changes data.terrane --follow --format json
 
-Each change is a line: sequence number, number of the last change of its batch, table, kind, key and value (of a
-delete-range the first key behind it), and the moment at which it expires, in milliseconds since 1970, if it does. The
-database may be open in another process. To go on later, add 1 to the last number of the last whole batch. What is kept
-is set by the options history_bytes and history_age; where it begins later than --from, the exit code is 1 and the
-message names the oldest.
+Each change is a line: sequence number, number of the last change of its batch, table, kind, key and value \
+(of a delete-range the first key behind it), and the moment at which it expires, in milliseconds since \
+1970, if it does. The database may be open in another process. To go on later, add 1 to the last number of \
+the last whole batch. The options history_bytes and history_age set how much stays; where it begins \
+later than --from, the exit code is 1 and the message names the oldest.
 ";
 
 /// `changes`.

@@ -14,27 +14,30 @@ Examples:
   terrane clone app.toml copy.toml --replace-unfinished
   terrane clone app.toml --pins
   terrane clone app.toml --release 00112233445566778899aabbccddeeff
-  terrane clone app.toml --release 00112233445566778899aabbccddeeff --force --dry-run
+  terrane clone app.toml --force --dry-run \\
+    --release 00112233445566778899aabbccddeeff
 
-Both files are deployments (see `terrane doctor --help`): copy.toml says where the clone is to lie, in the same bucket below
-another prefix, or in another bucket, and has a directory of its own for the journal. Below its prefix there is nothing yet,
-and nothing of it in the bucket of its journal. A clone whose making did not end leaves objects there, and pins:
---replace-unfinished removes them before it begins, with consent, and refuses where there is anything else. No other process
-may make a clone there or open a database meanwhile. A pin that a crash left without a reference stays: see --pins, --release.
-A signal ends the making of a clone, and what was made is removed.
+Both files are deployments (see `terrane doctor --help`): copy.toml says where the clone is to lie, in the \
+same bucket below another prefix, or in another bucket, and has a directory of its own for the journal. \
+Below its prefix there is nothing yet, and nothing of it in the bucket of its journal. A clone whose \
+making did not end leaves objects there, and pins: --replace-unfinished removes them before it begins, \
+with consent, and refuses where there is anything else. No other process may make a clone there or open a \
+database meanwhile. A pin that a crash left without a reference stays: see --pins, --release. A signal \
+ends the making of a clone, and what was made is removed.
 
-A clone is a database of its own, for reading and writing. It takes as long, and as much room, as commits take that only
-the journal has: data objects are not copied, the clone reads those of the original. A pin in the bucket of the original keeps them
-until the clone has rewritten all of them (`terrane compact copy.toml` does that at once); then it releases the pin itself.
-The bucket of the original must be in reach of the clone until then, under the address that app.toml has.
+A clone is a database of its own, for reading and writing. It takes as long, and as much room, as commits \
+take that only the journal has: data objects are not copied, the clone reads those of the original. A pin \
+in the bucket of the original keeps them until the clone has rewritten all of them (`terrane compact \
+copy.toml` does that at once); then it releases the pin itself. The bucket of the original must be in \
+reach of the clone until then, under the address that app.toml has.
 
-With --at and --at-commit the clone begins with an earlier state, as far back as garbage_age_s keeps what was replaced.
-garbage_age_s of app.toml must not be more than that of the database's writers, which delete by theirs: where one is about to
-delete, that is found out and the less of both counts.
+With --at and --at-commit the clone begins with an earlier state, as far back as garbage_age_s keeps what \
+was replaced. garbage_age_s of app.toml must not be more than that of the database's writers, which delete \
+by theirs: where one is about to delete, that is found out and the less of both counts.
 
-A clone that was deleted by hand leaves its pin: --pins lists the pins, --release takes one back. It refuses while the clone
-is there, may be being made, or cannot be asked; --force, with consent, releases it all the same, and a clone that
-needs the objects loses data.
+A clone that was deleted by hand leaves its pin: --pins lists the pins, --release takes one back. It \
+refuses while the clone is there, may be being made, or cannot be asked; --force, with consent, releases \
+it all the same, and a clone that needs the objects loses data.
 ";
 
 /// `clone`.

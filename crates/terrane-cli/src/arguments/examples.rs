@@ -47,8 +47,8 @@ Examples:
   terrane stats people.terrane --json
   terrane stats people.terrane --prometheus
 
-Of a deployment the pins by which clones keep objects of it come last: lines, the member clone_pins, or metrics that begin with
-terrane_clone_pin. They are left out with --follow, --table and --at.";
+Of a deployment the pins by which clones keep objects of it come last: lines, the member clone_pins, or \
+metrics that begin with terrane_clone_pin. They are left out with --follow, --table and --at.";
 pub(super) const CHECK: &str = "\
 Example:
   terrane check people.terrane";

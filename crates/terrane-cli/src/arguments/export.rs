@@ -12,15 +12,20 @@ Examples:
   terrane export people.terrane - --format csv --prefix a
   terrane export people.terrane all.jsonl --all
   terrane export people.terrane | terrane import copy.terrane - --format jsonl
-  terrane export people.terrane people.extents && terrane ingest other.terrane people.extents
+  terrane export people.terrane people.extents
+  terrane ingest other.terrane people.extents
 
 `terrane import` without --key reads each format back byte for byte, whatever bytes keys and values are:
-  jsonl    {\"key\":\"..\",\"value\":\"..\"}; key_hex and value_hex for bytes that are not UTF-8
-  csv      columns key,value,hex; the third has k or v where key or value is hexadecimal digits
+  jsonl    {\"key\":\"..\",\"value\":\"..\"}; key_hex and value_hex hold other bytes
+           than UTF-8, in hexadecimal digits
+  csv      columns key,value,hex; the third has k or v where key or value is
+           hexadecimal digits
   tsv      key, tab, value, with the escapes \\n \\r \\t \\\\ \\xNN
-  extents  external files for `terrane ingest`; more than one from about 900 MiB on
-A name that ends with .gz or .zst is compressed. Values of merges are those that a read gives. Times at which rows expire
-are not exported. The file gets its name when it is complete.
+  extents  external files for `terrane ingest`; from about 900 MiB on more
+           than one
+
+A name that ends with .gz or .zst is compressed. Values of merges are those that a read gives. Times at \
+which rows expire are not exported. The file gets its name when it is complete.
 ";
 
 /// `export`.
@@ -59,11 +64,13 @@ pub enum Format {
 pub(super) const COPY_HELP: &str = "\
 Examples:
   terrane copy people.terrane other.terrane
-  terrane copy people.terrane other.terrane --table people --into citizens --prefix a
+  terrane copy people.terrane other.terrane --table people --into citizens
+  terrane copy people.terrane other.terrane --prefix a --dry-run
 
-Each table is made in the target with the options that it has, or must have the same there. Rows of the same key are
-replaced. The source may be open in another process; what it commits meanwhile is not copied. Times at which rows
-expire are not copied: use `terrane checkpoint` or `terrane backup` for a whole database.
+Each table is made in the target with the options that it has, or must have the same there. Rows of the \
+same key are replaced. The source may be open in another process; what it commits meanwhile is not copied. \
+Times at which rows expire are not copied: use `terrane checkpoint` or `terrane backup` for a whole \
+database.
 ";
 
 /// `copy`.
@@ -82,4 +89,7 @@ pub struct Copy {
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub range: Range,
+    /// Only count what would be copied and replaced
+    #[arg(long)]
+    pub dry_run: bool,
 }

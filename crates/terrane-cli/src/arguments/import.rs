@@ -10,25 +10,28 @@ pub(super) const HELP: &str = "\
 Examples:
   terrane import people.terrane people.jsonl --key id
   terrane import people.terrane people.csv.gz --key country,id --table people
-  zcat log.tsv.gz | terrane import log.terrane - --format tsv --key 2,1 --name log
+  zcat log.gz | terrane import log.terrane - --format tsv --key 2,1 --name log
   terrane export old.terrane - | terrane import new.terrane - --format jsonl
-  terrane import new.terrane /var/lib/app/db --from rocksdb --library /usr/lib/librocksdb.so
+  terrane import new.terrane /var/lib/app/db --from rocksdb
 
-What `terrane export` wrote is read back byte for byte: give no --key then. Tab-separated lines of `terrane scan` are
-read back with --escaped.
+What `terrane export` wrote is read back byte for byte: give no --key then. Tab-separated lines of \
+`terrane scan` are read back with --escaped.
 
-The position in the input is stored in the same atomic batch as the records, in the table terrane.import. After a
-kill or a signal the same command goes on right after the last batch that was acknowledged. When a file has grown since
-it was imported, the same command imports what was appended. Each pipe is an input of its own; with --name it is one
-that begins as the last pipe of that name did, and the new rows behind it are imported.
+The position in the input is stored in the same atomic batch as the records, in the table terrane.import. \
+After a kill or a signal the same command goes on right after the last batch that was acknowledged. When a \
+file has grown since it was imported, the same command imports what was appended. Each pipe is an input of \
+its own; with --name it is one that begins as the last pipe of that name did, and the new rows behind it \
+are imported.
 
-With --from rocksdb the input is the directory of a database that RocksDB wrote, and the database to make is a new one. All
-column families become tables of their names. The rows are read by RocksDB's own library, which is opened for reading and
-writes nothing; no program may write to the source meanwhile. Merged values come as one value each: operators that the
-library has are found by the name that the source recorded, another one is refused, unless no operand is left. Keys ordered
-by a comparator of a program's own are refused by its name. The rows go in sorted, past memory and journal; at the end all
-of them are read again and counts and checksums compared. Not copied: expiry (values of a database opened with a time to
-live keep their four bytes of time at the end), columns of wide rows but the default one, options, and history.
+With --from rocksdb the input is the directory of a database that RocksDB wrote, and the database to make \
+is a new one. All column families become tables of their names. The rows are read by RocksDB's own \
+library, which is opened for reading and writes nothing; no program may write to the source meanwhile. \
+Merged values come as one value each: operators that the library has are found by the name that the source \
+recorded, another one is refused, unless no operand is left. Keys ordered by a comparator of a program's \
+own are refused by its name. The rows go in sorted, past memory and journal; at the end all of them are \
+read again and counts and checksums compared. Not copied: expiry (values of a database opened with a time \
+to live keep their four bytes of time at the end), columns of wide rows but the default one, options, and \
+history.
 ";
 
 /// `import`.
@@ -50,9 +53,9 @@ pub struct Import {
     /// The text between the fields in the key
     #[arg(long, value_name = "TEXT", default_value = "/")]
     pub key_separator: String,
-    /// Table to import into; made if missing
-    #[arg(long, default_value = "default")]
-    pub table: String,
+    /// Table to import into, made if missing; default if left out. An export of all tables names its own ones
+    #[arg(long)]
+    pub table: Option<String>,
     /// Most records in one atomic batch
     #[arg(long, value_name = "RECORDS", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..))]
     pub batch: u64,
@@ -65,6 +68,9 @@ pub struct Import {
     /// Start over, whatever an earlier import of the same input left behind
     #[arg(long)]
     pub restart: bool,
+    /// Only read the input from its start, and count the records and those whose key the database has
+    #[arg(long, conflicts_with = "ack_file")]
+    pub dry_run: bool,
     /// Name under which the position is stored; the path of the input if left out
     #[arg(long)]
     pub name: Option<String>,
@@ -97,8 +103,17 @@ pub struct Import {
     pub source_options: Option<String>,
 }
 
+impl Import {
+    /// The table of records that name none.
+    #[must_use]
+    pub fn table(&self) -> &str {
+        self.table.as_deref().unwrap_or("default")
+    }
+}
+
 /// Arguments that have no meaning when a database is copied.
-const RECORDS_ONLY: [&str; 14] = [
+const RECORDS_ONLY: [&str; 15] = [
+    "dry_run",
     "format",
     "key",
     "key_separator",

@@ -13,10 +13,11 @@ pub struct Get {
     pub place: TableArgs,
     /// The key
     pub key: String,
-    /// How the value is printed: tsv, hex and raw print it alone, json with its key
-    #[arg(long, value_enum, default_value = "raw")]
-    pub format: Format,
-    /// Print the value of a counter as a number
+    /// How the value is printed: tsv, hex and raw print it alone, json with its key. If left out raw, and on
+    /// a terminal a counter as a number
+    #[arg(long, value_enum)]
+    pub format: Option<Format>,
+    /// Print the value of a counter as a number, also where no terminal shows it
     #[arg(long, conflicts_with = "format")]
     pub number: bool,
 }
@@ -85,13 +86,32 @@ pub struct DeleteRange {
     #[expect(missing_docs, reason = "flattened")]
     pub place: TableArgs,
     /// First key of the range
-    pub from: String,
+    #[arg(value_name = "FROM", required_unless_present = "from_option", conflicts_with = "from_option")]
+    pub from: Option<String>,
     /// First key after the range
-    pub to: String,
+    #[arg(value_name = "TO", required_unless_present = "to_option", conflicts_with = "to_option")]
+    pub to: Option<String>,
+    /// First key of the range, as the other commands take it
+    #[arg(long = "from", value_name = "KEY", requires = "to_option")]
+    pub from_option: Option<String>,
+    /// First key after the range
+    #[arg(long = "to", value_name = "KEY", requires = "from_option")]
+    pub to_option: Option<String>,
     /// Return when it survives the loss of power
     #[arg(long)]
     pub sync: bool,
     #[command(flatten)]
     #[expect(missing_docs, reason = "flattened")]
     pub consent: Consent,
+}
+
+impl DeleteRange {
+    /// The first key of the range and the first key after it, as they were typed.
+    #[must_use]
+    pub fn bounds(&self) -> (&str, &str) {
+        let from = self.from.as_deref().or(self.from_option.as_deref());
+        let to = self.to.as_deref().or(self.to_option.as_deref());
+        // The parser requires one of each.
+        (from.unwrap_or_default(), to.unwrap_or_default())
+    }
 }

@@ -9,25 +9,29 @@ use clap::{Args, Subcommand};
 pub(super) const HELP: &str = "\
 Examples:
   terrane serve storage --directory /srv/bucket
-  TERRANE_TOKEN_FILE=token terrane serve storage --directory /srv/bucket --listen 0.0.0.0:7070 --metrics 127.0.0.1:9070
+  TERRANE_TOKEN_FILE=token terrane serve storage --directory /srv/bucket \\
+    --listen 0.0.0.0:7070 --metrics 127.0.0.1:9070
   terrane serve journal --directory /srv/journals --listen 127.0.0.1:7071
   terrane serve compactor app.toml --threads 4 --name spot-17
 
-A database lies in a served bucket if the file of its deployment says so: [storage] url = \"grpc://HOST:7070\". SIGINT and
-SIGTERM end the service in good order: what runs is answered, nothing new is taken. Calls that fail are lines on standard
-error. The token comes from TERRANE_TOKEN, or from the file that TERRANE_TOKEN_FILE names; clients show theirs from the same
-variables. Nothing but the loopback is listened on unless --listen says so.
+A database lies in a served bucket if the file of its deployment says so: [storage] url = \
+\"grpc://HOST:7070\". SIGINT and SIGTERM end the service in good order: what runs is answered, nothing new \
+is taken. Calls that fail are lines on standard error. The token comes from TERRANE_TOKEN, or from the \
+file that TERRANE_TOKEN_FILE names; clients show theirs from the same variables. Nothing but the loopback \
+is listened on unless --listen says so.
 
-A journal lies in such a service if the file of its deployment says so: [journal] url = \"grpc://HOST:7071\". A synced commit
-is one message there and back and a sync of one file, which all commits that came meanwhile share; with a storage service, each
-is a file. The directory is for one process, and has no other files. A log whose device failed writes nothing more until the
-service is started again: its health and the metric terrane_service_bucket_failed say so. Everything else is as for storage; both
-listen on port 7070 unless --listen says otherwise.
+A journal lies in such a service if the file of its deployment says so: [journal] url = \
+\"grpc://HOST:7071\". A synced commit is one message there and back and a sync of one file, which all \
+commits that came meanwhile share; with a storage service, each is a file. The directory is for one \
+process, and has no other files. A log whose device failed writes nothing more until the service is \
+started again: its health and the metric terrane_service_bucket_failed say so. Everything else is as for \
+storage; both listen on port 7070 unless --listen says otherwise.
 
-A compactor runs compactions of a database whose deployment has [compaction] workers = true, beside its writer and any number
-of other compactors. It needs the bucket that [storage] names and nothing else, takes nothing over, and keeps nothing: it may
-be killed at any time, and the job goes to another one, or back to the writer. Each job is a line on standard error. SIGINT and
-SIGTERM give running jobs back and end it.
+A compactor runs compactions of a database whose deployment has [compaction] workers = true, beside its \
+writer and any number of other compactors. It needs the bucket that [storage] names and nothing else, \
+takes nothing over, and keeps nothing: it may be killed at any time, and the job goes to another one, or \
+back to the writer. Each job is a line on standard error. SIGINT and SIGTERM give running jobs back and \
+end it.
 ";
 
 /// `serve`.

@@ -61,8 +61,9 @@ pub struct Stats {
     /// Only the metrics of this table
     #[arg(long)]
     pub table: Option<String>,
-    /// Sizes of the table's keys and values instead, in powers of two, from a sample of 10,000 rows
-    #[arg(long, requires = "table", conflicts_with = "follow")]
+    /// Sizes of the keys and values of the table (default if left out) instead, in powers of two, from a
+    /// sample of 10,000 rows
+    #[arg(long, conflicts_with_all = ["follow", "prometheus"])]
     pub sizes: bool,
     /// Sizes of all rows, which reads the whole table
     #[arg(long, requires = "sizes")]

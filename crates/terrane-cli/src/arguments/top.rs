@@ -11,14 +11,15 @@ Examples:
   terrane top data.terrane --once
   terrane top data.terrane --json --count 60
 
-Looks into a database that another process has open for writing, by the page of metrics that it shares: the file METRICS in
-its directory, renewed each second (option diagnostics.metrics_page_ms of the writer; 0 shares none). It takes no lock and disturbs
-neither readers nor writers. Rates and latencies are those between two pages. Numbers with ~ come from samples, one in 64.
+Looks into a database that another process has open for writing, by the page of metrics that it shares: \
+the file METRICS in its directory, renewed each second (option diagnostics.metrics_page_ms of the writer; \
+0 shares none). It takes no lock and disturbs neither readers nor writers. Rates and latencies are those \
+between two pages. Numbers with ~ come from samples, one in 64.
 
   q, Ctrl-C     end
 
-Where standard output is not a terminal, each page is printed below the one before. `terrane stats` and `terrane shape` look
-into a database that is closed.
+Where standard output is not a terminal, each page is printed below the one before. `terrane stats` and \
+`terrane shape` look into a database that is closed.
 ";
 
 /// `top`.

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 use terrane::{
-    BackupInfo, BackupOptions, BackupProgress, Backups, Db, Kind, Options, Removed, RestoreOptions,
+    BackupFinding, BackupInfo, BackupOptions, BackupProgress, Backups, Db, Kind, Options, Removed,
+    RestoreOptions, VerifyReport,
 };
 
 use super::store::{Access, close, open};
@@ -114,7 +115,13 @@ impl Watch {
             Err(error) if error.kind() == Kind::Cancelled && self.stop.load(Ordering::Acquire) => {
                 Err(stopped(format!("the next {} removes what this one left", self.what)))
             }
-            done => Ok(done?),
+            done if self.what == "backup" => Ok(done?),
+            done => done.map_err(|error| {
+                Failure::of_no_database(
+                    error,
+                    "an older backup may be whole: `terrane backup verify PLACE --all` tells",
+                )
+            }),
         }
     }
 }
@@ -246,12 +253,16 @@ fn verify(command: &backup::Verify, out: &mut dyn Write) -> Result<(), Failure> 
         let mut watch = Watch::new("verify")?;
         let report = backups.verify_with(id, rate, &mut |progress| watch.show(progress));
         let report = watch.finish(report)?;
+        found += report.findings.len();
+        if command.json {
+            writeln!(out, "{}", verified(id, &report))?;
+            continue;
+        }
         for finding in &report.findings {
             writeln!(out, "{}: {}: {}", finding.error.kind().as_str(), finding.object, finding.error)?;
         }
         let (objects, bytes) = (count(report.objects), size(report.bytes));
         writeln!(out, "backup {id}: {objects} objects, {bytes}: {} findings", report.findings.len())?;
-        found += report.findings.len();
     }
     if found == 0 {
         return Ok(());
@@ -262,6 +273,19 @@ fn verify(command: &backup::Verify, out: &mut dyn Write) -> Result<(), Failure> 
         path(&command.place)
     );
     Err(Failure::new(Code::Corrupt, message))
+}
+
+/// The result of a verification, for programs.
+fn verified(id: u64, report: &VerifyReport) -> serde_json::Value {
+    let finding = |finding: &BackupFinding| {
+        json!({
+            "kind": finding.error.kind().as_str(),
+            "object": finding.object,
+            "error": finding.error.to_string(),
+        })
+    };
+    let findings: Vec<_> = report.findings.iter().map(finding).collect();
+    json!({ "id": id, "objects": report.objects, "bytes": report.bytes, "findings": findings })
 }
 
 fn restore(command: &backup::Restore, out: &mut dyn Write) -> Result<(), Failure> {

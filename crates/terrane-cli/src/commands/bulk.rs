@@ -22,9 +22,12 @@ use crate::text::{count, path, size};
 const LEFT_BY_INGEST: &str = "the files are in as a whole or not at all, as `tables --long` shows; the next opening removes what else is left";
 
 pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Write) -> Result<(), Failure> {
+    // The opening of a file may wait, as that of a pipe.
+    let looking = exit_on_signal("nothing was taken in".to_owned())?;
     for file in &command.files {
         require_external(file)?;
     }
+    drop(looking);
     if command.dry_run {
         return tell_of_ingest(command, out);
     }
@@ -32,6 +35,7 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
     if is_new {
         check_for_new(command)?;
     }
+    let stopping = exit_on_signal(LEFT_BY_INGEST.to_owned())?;
     let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let options = IngestOptions {
         copy: command.copy,
@@ -40,7 +44,6 @@ pub(super) fn ingest(engine: &Engine, command: &bulk::Ingest, out: &mut dyn Writ
         ..IngestOptions::default()
     };
     let files: Vec<_> = command.files.iter().map(|file| (&table, file)).collect();
-    let stopping = exit_on_signal(LEFT_BY_INGEST.to_owned())?;
     let total = command.files.iter().map(|file| files::bytes(file)).sum();
     let (into, before) = (command.place.database.clone(), files::tree_bytes(&command.place.database));
     let amount = move || (files::tree_bytes(&into).saturating_sub(before).min(total), Some(total));
@@ -113,7 +116,9 @@ fn read_file(file: &Path, verify: bool, left: &str) -> Result<ExtentFileInfo, Fa
     drop(meter);
     match read {
         Err(error) if error.kind() == Kind::Cancelled => Err(stopped(left)),
-        read => Ok(read?),
+        read => {
+            read.map_err(|error| Failure::of_no_database(error, "write it again from what it was made of"))
+        }
     }
 }
 
@@ -166,7 +171,9 @@ pub(super) fn drop_extents(
 }
 
 pub(super) fn inspect(command: &bulk::Inspect, out: &mut dyn Write) -> Result<(), Failure> {
+    let looking = exit_on_signal("nothing was printed".to_owned())?;
     require_external(&command.file)?;
+    drop(looking);
     let info = read_file(&command.file, true, "the file was not read to its end")?;
     if command.json {
         let options: serde_json::Map<_, _> =

@@ -86,9 +86,9 @@ fn check(db: &mut Db, follower: Option<&Follower>, stop: &AtomicBool) -> Result<
 
 fn check_once(db: &Db, stop: &AtomicBool) -> Result<CheckReport, Failure> {
     let mut meter = Meter::new("check", Unit::Bytes);
-    Ok(db.check_until(&mut |done, all| {
-        meter.set_total(Some(all));
-        meter.show(done, None);
+    Ok(db.check_until(&mut |now| {
+        meter.set_total(Some(now.bytes));
+        meter.show(now.bytes_done, Some(now.entries_done));
         // Acquire: pairs with the store of the thread that waits for signals.
         if stop.load(Ordering::Acquire) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     })?)

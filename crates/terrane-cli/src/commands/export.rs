@@ -33,6 +33,7 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
     }
     if command.output != "-" {
         files::refuse_within(&command.place.database, Path::new(&command.output))?;
+        files::refuse_within_any(Path::new(&command.output))?;
     }
     if format == Format::Extents {
         if command.output.ends_with(".gz") || command.output.ends_with(".zst") {
@@ -50,6 +51,9 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
         return sink.left_out.end();
     }
     let target = PathBuf::from(&command.output);
+    if files::is_neither(&target) {
+        return to_device(engine, command, format, &target);
+    }
     let (file, part) = begin(&target)?;
     let mut packed = Packed::new(BufWriter::new(file), &command.output);
     let mut sink = Sink { out: &mut packed, name: Some(&command.output), left_out: LeftOut::default() };
@@ -75,12 +79,27 @@ pub(super) fn run(engine: &Engine, command: &Export, out: &mut dyn Write) -> Res
     }
 }
 
+/// Writes rows into a device or a pipe, which has its name already and keeps it.
+fn to_device(engine: &Engine, command: &Export, format: Format, target: &Path) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::file(&command.output, &error);
+    let file = BufWriter::new(files::write_to(target).map_err(failed)?);
+    let mut packed = Packed::new(file, &command.output);
+    let mut sink = Sink { out: &mut packed, name: Some(&command.output), left_out: LeftOut::default() };
+    let written = write_rows(engine, command, format, &mut sink);
+    let left_out = sink.left_out;
+    let rows = written?;
+    packed.finish().and_then(|mut file| file.flush()).map_err(failed)?;
+    // Not on standard output: the device may be that.
+    eprintln!("terrane: exported {} rows to {}", count(rows), text::path(target));
+    left_out.end()
+}
+
 /// The format that the command line or the name of the output tells.
 fn format(command: &Export) -> Result<Format, Failure> {
     if let Some(format) = command.format {
         return Ok(format);
     }
-    if command.output == "-" {
+    if command.output == "-" || files::is_neither(Path::new(&command.output)) {
         return Ok(Format::Jsonl);
     }
     let name = command.output.trim_end_matches(".gz").trim_end_matches(".zst");
@@ -254,6 +273,13 @@ fn extents(engine: &Engine, command: &Export, out: &mut dyn Write) -> Result<(),
             Code::Usage,
             "external files cannot be written to standard output: name a file",
         ));
+    }
+    if files::is_neither(Path::new(&command.output)) {
+        let why = format!(
+            "{}: external files cannot be written to a device or a pipe: name a file",
+            command.output
+        );
+        return Err(Failure::new(Code::Usage, why));
     }
     let mut rows = open_whole(engine, command)?;
     let mut options = Options::default();

@@ -118,9 +118,23 @@ fn has_operator(name: &str) -> bool {
 
 /// The name of the merge operator of a table, if the command has it.
 pub(super) fn known_operator(table: &Table) -> Option<String> {
+    operator_of(table).filter(|name| has_operator(name))
+}
+
+/// The merge operator of a table, if it has one.
+fn operator_of(table: &Table) -> Option<String> {
     let mut options = table.kept_options().into_iter();
-    let name = options.find(|(name, _)| name == "merge_operator").map(|(_, value)| value)?;
-    (name != "none" && has_operator(&name)).then_some(name)
+    options.find(|(name, value)| name == "merge_operator" && value != "none").map(|(_, value)| value)
+}
+
+/// Returns true if a table takes operands.
+pub(super) fn has_merges(table: &Table) -> bool {
+    operator_of(table).is_some()
+}
+
+/// Returns true if the values of a table are counters.
+pub(super) fn is_counter(table: &Table) -> bool {
+    operator_of(table).is_some_and(|operator| operator == "counter")
 }
 
 /// Returns true if the command has the order of a table's keys.

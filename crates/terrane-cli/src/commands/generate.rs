@@ -30,6 +30,7 @@ pub(super) fn manual(directory: Option<&Path>, out: &mut dyn Write) -> Result<()
         let mut text = Vec::new();
         clap_mangen::Man::new(page.clone()).render(&mut text)?;
         let path = directory.join(format!("{name}.1"));
+        files::refuse_within_any(&path)?;
         files::write(&path, &text).map_err(|error| Failure::file(&path.display().to_string(), &error))?;
         writeln!(out, "{}", path.display())?;
     }

@@ -7,20 +7,23 @@
 //! goes on right after the last record that is in the database, and no record is missing or read twice.
 
 use std::io::Write;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use terrane_base::env::Env;
 
+use super::dry_import;
 use super::importer::{Importer, Opened};
 use super::position::Progress;
 use super::store::{Access, close, open};
 use crate::arguments::Engine;
 use crate::arguments::import::{From, Import};
 use crate::exit::{Code, Failure};
+use crate::files;
 use crate::import::{Format, Keys, Source, Syntax, rows};
 use crate::input::Input;
-use crate::signals::stop_on_signals;
+use crate::signals::{exit_on_signal, stop_on_signals};
 use crate::text::{count, parse_bytes, size};
 
 pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Result<(), Failure> {
@@ -29,9 +32,16 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     }
     let format = format(command)?;
     let stop = stop_on_signals()?;
+    // The opening of a pipe with a name waits for its writer, and looks at no flag. Standard input is open.
+    let is_named = command.input != "-";
+    let opening = is_named.then(|| exit_on_signal("nothing was imported".to_owned())).transpose()?;
     let mut input =
         Input::open(&command.input, &stop).map_err(|error| Failure::file(&command.input, &error))?;
+    drop(opening);
     let syntax = syntax(command, format, &mut *input.source)?;
+    if command.dry_run {
+        return dry_import::tell(engine, command, &syntax, input, &stop, out);
+    }
     let db = open(engine, &command.database, Access::Create)?;
     let clock = Env::real().clock;
     let start = clock.now();
@@ -50,6 +60,7 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     let before = importer.progress.clone();
     let done = importer.import_all();
     let after = importer.progress.clone();
+    let tables = importer.tables();
     let paused = Duration::from_micros(db.stats().writes_paused_micros);
     drop(importer);
     // Whatever ended the import, what was acknowledged is made durable, and the next opening replays none of
@@ -57,7 +68,7 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     db.sync()?;
     let flushed = if stop.load(Ordering::Relaxed) { Ok(()) } else { db.flush() };
     let took = clock.now().saturating_sub(start);
-    writeln!(out, "{}", summary(&before, &after, &command.table, took))?;
+    writeln!(out, "{}", summary(&before, &after, &tables, took))?;
     if paused > took / 10 {
         let paused = paused.as_secs_f64();
         writeln!(
@@ -83,14 +94,15 @@ fn copied(_engine: &Engine, _command: &Import, _out: &mut dyn Write) -> Result<(
     Err(Failure::new(Code::Usage, why))
 }
 
-fn summary(before: &Progress, after: &Progress, table: &str, took: Duration) -> String {
+fn summary(before: &Progress, after: &Progress, tables: &[String], took: Duration) -> String {
     let records = after.records - before.records;
     let bytes = after.position.offset - before.position.offset;
     let per_second = |amount: u64| (amount as f64 / took.as_secs_f64().max(1e-9)) as u64;
     let mut text = format!(
-        "imported {} records from {} into table {table:?} in {:.2} s ({} records/s, {}/s)",
+        "imported {} records from {} into {} in {:.2} s ({} records/s, {}/s)",
         count(records),
         size(bytes),
+        tables_text(tables),
         took.as_secs_f64(),
         count(per_second(records)),
         size(per_second(bytes)),
@@ -108,9 +120,27 @@ fn summary(before: &Progress, after: &Progress, table: &str, took: Duration) -> 
     text
 }
 
+/// The tables that records came into, as text.
+pub(super) fn tables_text(tables: &[String]) -> String {
+    debug_assert!(!tables.is_empty(), "records that name no table have one");
+    match tables {
+        [table] => format!("table {table:?}"),
+        tables => {
+            let names: Vec<String> = tables.iter().map(|table| format!("{table:?}")).collect();
+            format!("{} tables ({})", tables.len(), names.join(", "))
+        }
+    }
+}
+
 /// The format that the command line or the name of the input tells.
 fn format(command: &Import) -> Result<Format, Failure> {
     command.format.or_else(|| Format::of_name(&command.input)).ok_or_else(|| {
+        // A file that is not there has no format.
+        if command.input != "-"
+            && let Err(missing) = files::require(Path::new(&command.input))
+        {
+            return missing;
+        }
         let why = format!(
             "the format does not follow from the name {}: give --format jsonl, csv, deb or tsv",
             command.input

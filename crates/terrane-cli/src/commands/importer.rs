@@ -29,8 +29,12 @@ const BAD_SHOWN_MAX: u64 = 10;
 pub(super) struct Importer<'d> {
     db: &'d Db,
     table: Table,
+    /// The table that the command line names, if it names one.
+    given: Option<String>,
     /// Tables that the input names.
     named: BTreeMap<String, Table>,
+    /// True if some record named no table.
+    has_unnamed: bool,
     positions: Table,
     position_key: Vec<u8>,
     records: Box<dyn Records>,
@@ -82,11 +86,11 @@ impl<'d> Importer<'d> {
         input: Input,
         stop: Arc<AtomicBool>,
     ) -> Result<Opened<'d>, Failure> {
-        refuse_positions(&command.table)?;
-        let table = db.table_or_create(&command.table)?;
+        refuse_positions(command.table())?;
+        let table = db.table_or_create(command.table())?;
         let positions = db.table_or_create(position::TABLE)?;
         let given = command.name.as_deref();
-        let position_key = Progress::key(&command.table, given.unwrap_or(&input.identity.path));
+        let position_key = Progress::key(command.table(), given.unwrap_or(&input.identity.path));
         let mut progress = Progress::new(input.identity.clone(), syntax);
         if let Some(stored) = positions.get(&position_key)?.filter(|_| !command.restart) {
             let stored = Progress::decode(&stored)?;
@@ -100,6 +104,7 @@ impl<'d> Importer<'d> {
         }
         let acks = command.ack_file.as_ref().map(|path| {
             let shown = path.display().to_string();
+            files::refuse_within_any(path)?;
             let file = files::append(path).map_err(|error| Failure::file(&shown, &error))?;
             Ok::<_, Failure>((shown, file))
         });
@@ -115,7 +120,9 @@ impl<'d> Importer<'d> {
         Ok(Opened::Going(Box::new(Importer {
             db,
             table,
+            given: command.table.clone(),
             named: BTreeMap::new(),
+            has_unnamed: false,
             positions,
             position_key,
             records,
@@ -173,6 +180,13 @@ impl<'d> Importer<'d> {
         }
     }
 
+    /// Names of the tables into which this run imported.
+    pub(super) fn tables(&self) -> Vec<String> {
+        let unnamed = (self.has_unnamed || self.named.is_empty()).then(|| self.table.name().to_owned());
+        let names: BTreeSet<String> = unnamed.into_iter().chain(self.named.keys().cloned()).collect();
+        names.into_iter().collect()
+    }
+
     fn is_stopped(&self) -> bool {
         // Acquire: pairs with the store of the thread that waits for signals.
         self.stop.load(Ordering::Acquire)
@@ -197,7 +211,10 @@ impl<'d> Importer<'d> {
             self.commit(false)?;
         }
         let table = match &row.table {
-            None => self.table.clone(),
+            None => {
+                self.has_unnamed = true;
+                self.table.clone()
+            }
             Some(name) => match self.named(name) {
                 Ok(table) => table,
                 Err(failure) => return Err(self.ended_by(failure)),
@@ -256,6 +273,7 @@ impl<'d> Importer<'d> {
             return Ok(table.clone());
         }
         refuse_positions(name)?;
+        refuse_given(self.given.as_deref())?;
         let table = self.db.table_or_create(name)?;
         self.named.insert(name.to_owned(), table.clone());
         Ok(table)
@@ -264,6 +282,7 @@ impl<'d> Importer<'d> {
     /// Makes a table as the input says, or finds that there is one like it.
     fn make_table(&mut self, name: String, options: &[(String, String)]) -> Result<(), Failure> {
         refuse_positions(&name)?;
+        refuse_given(self.given.as_deref())?;
         let table = table_as(self.db, &name, options)?;
         self.named.insert(name, table);
         Ok(())
@@ -290,8 +309,11 @@ impl<'d> Importer<'d> {
     }
 
     /// Commits the batch with the position that follows it, and acknowledges it. What fails is counted
-    /// nowhere.
+    /// nowhere. Where nothing was read since the last commit, its position stands.
     fn commit(&mut self, complete: bool) -> Result<(), Failure> {
+        if !complete && self.pending.position.is_none() {
+            return Ok(());
+        }
         let Pending { mut batch, records, bad, replaced, position, .. } = std::mem::take(&mut self.pending);
         let mut next = self.progress.clone();
         next.records += records;
@@ -323,6 +345,16 @@ impl<'d> Importer<'d> {
 fn is_of_row(error: &Error, table: &Table, row: &Row) -> bool {
     error.kind() == Kind::Invalid
         && matches!(Batch::new().put(table, &row.key, &row.value), Err(alone) if alone.kind() == Kind::Invalid)
+}
+
+/// Refuses records that name their table where the command line names another one.
+pub(super) fn refuse_given(given: Option<&str>) -> Result<(), Failure> {
+    given.map_or(Ok(()), |given| {
+        let why = format!(
+            "--table {given}: the input names its tables, as an export of all tables does: leave it out"
+        );
+        Err(Failure::new(Code::Usage, why))
+    })
 }
 
 fn refuse_positions(table: &str) -> Result<(), Failure> {

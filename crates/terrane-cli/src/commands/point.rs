@@ -1,6 +1,6 @@
 //! `get`, `put`, `merge`, `delete`: one key; `delete-range`: one record.
 
-use std::io::{IsTerminal, Read, Write};
+use std::io::{Read, Write};
 
 use std::time::Duration;
 
@@ -18,11 +18,11 @@ const RETRIES_MAX: u32 = 20;
 pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result<(), Failure> {
     let key = key_argument(&command.key)?;
     let mut retries = 0;
-    let found = loop {
+    let (found, is_counter) = loop {
         let (_db, table) = open_table(engine, &command.place, Access::Read)?;
         match table.get(&key) {
             Err(gone) if gone.kind() == Kind::Gone && retries < RETRIES_MAX => retries += 1,
-            found => break found?,
+            found => break (found?, functions::is_counter(&table)),
         }
     };
     let Some(value) = found else {
@@ -33,18 +33,22 @@ pub(super) fn get(engine: &Engine, command: &Get, out: &mut dyn Write) -> Result
     if command.number && operands.is_none() {
         return Ok(writeln!(out, "{}", counter::decode(&value)?)?);
     }
+    // A person wants the number, a program the bytes; bytes that are no number are shown as they are.
+    let is_number = is_counter && command.format.is_none() && operands.is_none() && engine.is_shown();
+    if is_number && let Ok(number) = counter::decode(&value) {
+        return Ok(writeln!(out, "{number}")?);
+    }
+    let format = command.format.unwrap_or(Format::Raw);
     let mut shown = Vec::new();
     let value = operands.unwrap_or(&value);
-    match command.format {
-        Format::Json => text::write_row(command.format, &key, value, &mut shown),
-        Format::Tsv | Format::Hex | Format::Raw => {
-            text::write_alone(command.format, "value", value, &mut shown)
-        }
+    match format {
+        Format::Json => text::write_row(format, &key, value, &mut shown),
+        Format::Tsv | Format::Hex | Format::Raw => text::write_alone(format, "value", value, &mut shown),
     }
-    // A person sees a prompt after it; a program gets the bytes and nothing else. A shell ends the line
-    // itself: it may print into a file. In the place of a number stands a line, as a number is one.
-    let is_shown = engine.opened.is_none() && std::io::stdout().is_terminal();
-    if command.number || command.format == Format::Raw && is_shown {
+    // A person sees a prompt after it; a program gets the bytes and nothing else. In the place of a number
+    // stands a line, as a number is one.
+    let ends_line = engine.shell.map_or_else(|| engine.is_shown(), |shell| shell.ends_line);
+    if command.number || format == Format::Raw && ends_line {
         shown.push(b'\n');
     }
     Ok(out.write_all(&shown)?)
@@ -89,7 +93,16 @@ pub(super) fn merge(engine: &Engine, command: &Merge) -> Result<(), Failure> {
     let (db, table) = open_table(engine, &command.place, Access::Create)?;
     let mut batch = Batch::new();
     let added = batch.merge(&table, &key, &operand);
-    added.map_err(|error| with_hint(error, &table, command.number, "operand"))?;
+    added.map_err(|error| {
+        let mut failure = with_hint(error, &table, command.number, "operand");
+        if !functions::has_merges(&table) {
+            let place = text::path(&command.place.database);
+            failure.message += &format!(
+                "; `terrane tables {place} --create NAME --set merge_operator=counter` makes one, and --table NAME names it"
+            );
+        }
+        failure
+    })?;
     store::write(&db, &batch, sync(command.sync))?;
     close(engine, db)
 }
@@ -135,14 +148,13 @@ pub(super) fn delete_range(
     command: &DeleteRange,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let (from, to) = (key_argument(&command.from)?, key_argument(&command.to)?);
+    let (first, behind) = command.bounds();
+    let (from, to) = (key_argument(first)?, key_argument(behind)?);
     let asked = consent::until_removal(engine)?;
     let (db, table) = open_table(engine, &command.place, Access::Write)?;
     let rows = table.approximate_count((start(Some(&from)), end(Some(&to))))?;
     let remove = format!(
-        "delete every key from {:?} to before {:?} of table {:?}, about {} versions",
-        command.from,
-        command.to,
+        "delete every key from {first:?} to before {behind:?} of table {:?}, about {} versions",
         command.place.table,
         text::count(rows.value)
     );

@@ -1,7 +1,8 @@
 //! `repair`: a new database of what can be read of a damaged one.
 
 use std::io::Write;
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use terrane::{Functions, Kind, RepairReport};
 
@@ -10,12 +11,16 @@ use super::store::{Access, options};
 use crate::arguments::{Engine, Repair};
 use crate::exit::{Code, Failure};
 use crate::files::{self, Occupied};
-use crate::progress::ticking;
+use crate::progress::ticking_records;
 use crate::signals::{stop_on_signals, stopped};
 use crate::text::{count, path};
 
 pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Result<(), Failure> {
     deployment::refuse(&command.database, "repair", "restore a backup, or the bucket")?;
+    if !files::exists(&command.database) {
+        let why = format!("there is no database in {}", path(&command.database));
+        return Err(Failure::new(Code::NotFound, why));
+    }
     files::refuse_within(&command.database, &command.target)?;
     let options = options(engine, Access::Create)?;
     let target = path(&command.target);
@@ -28,12 +33,19 @@ pub(super) fn run(engine: &Engine, command: &Repair, out: &mut dyn Write) -> Res
     }
     let stop = stop_on_signals()?;
     let (total, written) = (files::tree_bytes(&command.database), command.target.clone());
-    let amount = move || (files::tree_bytes(&written), Some(total));
+    let versions = Arc::new(AtomicU64::new(0));
+    let seen = versions.clone();
+    // Relaxed: a number that is shown.
+    let amount = move || (files::tree_bytes(&written), Some(total), Some(seen.load(Ordering::Relaxed)));
     // Acquire: pairs with the store of the thread that waits for signals.
     let is_stopped = || stop.load(Ordering::Acquire);
     let any = Functions::any();
-    let work = || terrane::repair_until(&command.database, &command.target, &options, any, is_stopped);
-    let report = match ticking("repair", amount, work)? {
+    let note = |found: u64| {
+        versions.store(found, Ordering::Relaxed);
+        is_stopped()
+    };
+    let work = || terrane::repair_until(&command.database, &command.target, &options, any, note);
+    let report = match ticking_records("repair", amount, work)? {
         Err(cancelled) if cancelled.kind() == Kind::Cancelled && is_stopped() => {
             return Err(stopped(format!("remove {target}, which is not complete, and repair again")));
         }

@@ -21,6 +21,10 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
     if command.keys {
         rows = rows.without_values();
     }
+    let format = command.format.unwrap_or(text::Format::Tsv);
+    // A person wants the numbers, a program the bytes.
+    let is_number =
+        command.number || command.format.is_none() && engine.is_shown() && functions::is_counter(&rows.table);
     let mut left = command.limit.unwrap_or(u64::MAX);
     let mut meter = Meter::of_output_file("scan");
     let mut done = 0u64;
@@ -32,19 +36,18 @@ pub(super) fn scan(engine: &Engine, command: &Scan, out: &mut dyn Write) -> Resu
         shown.clear();
         let operands = functions::operands(&value);
         if command.keys {
-            text::write_alone(command.format, "key", &key, &mut shown);
-            if command.format == text::Format::Raw {
+            text::write_alone(format, "key", &key, &mut shown);
+            if format == text::Format::Raw {
                 shown.push(b'\n');
             }
-        } else if let Some(number) =
-            counter::decode(&value).ok().filter(|_| command.number && operands.is_none())
+        } else if let Some(number) = counter::decode(&value).ok().filter(|_| is_number && operands.is_none())
         {
             let number = number.to_string();
-            text::write_row(command.format, &key, number.as_bytes(), &mut shown);
+            text::write_row(format, &key, number.as_bytes(), &mut shown);
         } else {
             // A value that is not a number is shown as it is: the rows behind it are wanted, too.
             not_numbers += u64::from(command.number && operands.is_none());
-            text::write_row(command.format, &key, operands.unwrap_or(&value), &mut shown);
+            text::write_row(format, &key, operands.unwrap_or(&value), &mut shown);
         }
         out.write_all(&shown)?;
         done += 1;

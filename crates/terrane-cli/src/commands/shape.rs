@@ -10,6 +10,7 @@ use super::follow;
 use super::tables::share;
 use crate::arguments::{Engine, Shape};
 use crate::exit::Failure;
+use crate::files;
 use crate::text::{count, size};
 
 /// Width of the longest bar of the picture, in columns.
@@ -25,19 +26,35 @@ fn show(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
     for table in &shape.tables {
         out.write_all(table_text(table).as_bytes())?;
     }
+    // Extents lie in slots, which the device gives space only as far as it is used.
+    let on_device =
+        device_bytes(db).map_or(String::new(), |bytes| format!(", {} on the device", size(bytes)));
     writeln!(
         out,
-        "journal: {} segments, {}; data: {} in extents of {} in files; debt {:.2}",
+        "journal: {} segments, {}; data: {} in extents{on_device}; debt {:.2}",
         shape.segments,
         size(shape.segment_bytes),
-        size(shape.store_live_bytes),
-        size(shape.store_bytes),
+        size(extent_bytes(&shape)),
         shape.debt,
     )?;
     if shape.history_segments > 0 {
         writeln!(out, "history: {} segments, {}", shape.history_segments, size(shape.history_bytes))?;
     }
     Ok(())
+}
+
+/// Bytes of all extents, those of value tables included.
+fn extent_bytes(shape: &terrane::Shape) -> u64 {
+    let of = |table: &TableShape| {
+        table.runs.iter().chain(&table.levels).map(|level| level.bytes).sum::<u64>() + table.values.bytes
+    };
+    shape.tables.iter().map(of).sum()
+}
+
+/// Bytes that the data files take on their device; `None` where they lie elsewhere.
+fn device_bytes(db: &Db) -> Option<u64> {
+    let data = db.path().join("data");
+    files::exists(&data).then(|| files::device_bytes(&data))
 }
 
 /// As [`show`], for programs: one object in a line.
@@ -78,6 +95,8 @@ fn show_json(db: &Db, out: &mut dyn Write) -> Result<(), Failure> {
         "history_bytes": shape.history_bytes,
         "store_bytes": shape.store_bytes,
         "store_live_bytes": shape.store_live_bytes,
+        "extent_bytes": extent_bytes(&shape),
+        "device_bytes": device_bytes(db),
         "debt": shape.debt,
     });
     Ok(writeln!(out, "{object}")?)

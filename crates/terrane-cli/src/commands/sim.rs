@@ -20,19 +20,20 @@ use crate::signals::{stop_on_signals, stopped};
 /// Help after the options.
 pub(crate) const HELP: &str = "\
 Examples:
-  terrane sim --seeds 1000                    a thousand runs: the engine whole, under a virtual disk and clock
-  terrane sim --seeds 1 --start 4711          one of them again, call by call the same
-  terrane sim --replay failed.txt             a script, such as a failed run prints
-  terrane sim --seed 4711 > run.txt           the script of a run, to read or to change
-  terrane sim --seeds 20 --variants 30        the same operations under 30 configurations each: equal answers
-  terrane sim --until 10000000 --kinds        seeds until so many operations are done, and how often which was done
-  terrane sim --crash-points 1000000          every crash of every small history, until so many states are judged
+  terrane sim --seeds 1000
+  terrane sim --seeds 1 --start 4711     one of them again, call by call
+  terrane sim --replay failed.txt        a script, such as a failed run prints
+  terrane sim --seed 4711 > run.txt      the script of a run, to change it
+  terrane sim --seeds 20 --variants 30   the same under 30 configurations each
+  terrane sim --until 10000000 --kinds   until so many operations are done
+  terrane sim --crash-points 1000000     every crash of every small history
 
-A run is a script: one line per operation, and what happens around it (crash, fault, rot, ...). The seed decides all
-of it: options, operations, the order of background work, which writes a loss of power leaves. A failing run is made
-shorter while it still fails, and printed; the exit code is 3 then. What is written is compared with a model: what a
-recovery finds must be a prefix of the commits with everything in it that was acknowledged (after a kill) or synced
-(after a loss of power); damage may be reported, never returned as data.
+A run is a script: one line per operation, and what happens around it (crash, fault, rot, ...). The seed \
+decides all of it: options, operations, the order of background work, which writes a loss of power leaves. \
+A failing run is made shorter while it still fails, and printed; the exit code is 3 then. The writes \
+are compared with a model: what a recovery finds must be a prefix of the commits with everything in it that \
+was acknowledged (after a kill) or synced (after a loss of power); damage may be reported, never returned \
+as data.
 ";
 
 /// How often the figures are drawn.

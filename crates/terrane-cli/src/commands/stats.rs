@@ -7,12 +7,13 @@ use terrane::{Db, MetricValue, Sample, Statistics};
 use terrane_remote::ClonePin;
 
 use super::deployment::{self, Target};
+use super::store::DEFAULT;
 use super::{clone, follow, sizes, stats_pins};
 use crate::arguments::{Engine, Stats};
 use crate::exit::Failure;
 
 pub(super) fn run(engine: &Engine, command: &Stats, out: &mut dyn Write) -> Result<(), Failure> {
-    let is_whole = !command.follow && command.table.is_none();
+    let is_whole = !command.follow && !command.sizes && command.table.is_none();
     let has_pins = is_whole && engine.opened.is_none() && engine.moment().is_none();
     follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| {
         // Pins that cannot be read hide nothing else.
@@ -49,11 +50,12 @@ fn show_with(
         out.write_all(statistics.to_prometheus().as_bytes())?;
         return Ok(pins.map_or(Ok(()), |pins| stats_pins::to_prometheus(pins, out))?);
     }
+    if command.sizes {
+        let table = db.table(command.table.as_deref().unwrap_or(DEFAULT))?;
+        return sizes::show(&table, command.all, command.json, out);
+    }
     if let Some(name) = &command.table {
-        let table = db.table(name)?;
-        if command.sizes {
-            return sizes::show(&table, command.all, command.json, out);
-        }
+        db.table(name)?;
         let missing =
             || terrane::Error::new(terrane::Kind::NotFound, format!("table {name:?} has no metrics"));
         let table = statistics.table(name).ok_or_else(missing)?;

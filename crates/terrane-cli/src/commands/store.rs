@@ -1,6 +1,6 @@
 //! Opening a database as the command line says, and writing to it.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use terrane::{Batch, Db, Durability, Follower, Kind, Options, Table, TableOptions};
 
@@ -86,16 +86,20 @@ pub(super) fn open_setting(
         Target::Directory => {
             let mut options = options(engine, access)?;
             more.iter().try_for_each(|(name, value)| options.set(name, value))?;
-            open_directory(path, &options)
+            match options.read_only {
+                true => open_view(path, &options, !engine.is_opened_again).map(|(view, _)| view),
+                false => open_to_write(path, &options),
+            }
         }
     }
 }
 
-/// The engine for the rest of a command that opened `db`: an earlier moment is opened once. A time of which
-/// the object store has nothing later yet would be another state at each opening.
+/// The engine for the rest of a command that opened `db`: lines about the database come once, and an
+/// earlier moment is opened once. A time of which the object store has nothing later yet would be another
+/// state at each opening.
 pub(super) fn opened_once(engine: &Engine, db: &Db) -> Engine {
     let held = engine.moment().map(|_| db.clone());
-    Engine { opened: held.or_else(|| engine.opened.clone()), ..engine.clone() }
+    Engine { opened: held.or_else(|| engine.opened.clone()), is_opened_again: true, ..engine.clone() }
 }
 
 /// Opens the database in `path`, never for writing; with the follower of which it is a view, if it lies in a
@@ -110,23 +114,21 @@ pub(super) fn open_to_check(engine: &Engine, path: &Path) -> Result<(Db, Option<
     }
     let is_directory = engine.opened.is_none() && engine.moment().is_none();
     match is_directory && matches!(deployment::target(path)?, Target::Directory) {
-        true => open_view(path, &options),
+        true => open_view(path, &options, true),
         false => Ok((open(engine, path, Access::Read)?, None)),
     }
 }
 
-fn open_directory(path: &Path, options: &Options) -> Result<Db, Failure> {
-    if options.read_only {
-        return open_view(path, options).map(|(view, _)| view);
-    }
+fn open_to_write(path: &Path, options: &Options) -> Result<Db, Failure> {
+    debug_assert!(!options.read_only, "a view is opened without the lock");
     let opened = Db::open_with_functions(path, options, functions::writing());
     let db = opened.map_err(|error| refused(error, options))?;
     report_break(&db, path, false);
     Ok(db)
 }
 
-/// Opens a view, which keeps no writer out, and its follower.
-fn open_view(path: &Path, options: &Options) -> Result<(Db, Option<Follower>), Failure> {
+/// Opens a view, which keeps no writer out, and its follower; says of which commit it is beside a writer.
+fn open_view(path: &Path, options: &Options, says: bool) -> Result<(Db, Option<Follower>), Failure> {
     let follower = match Db::open_follower_with(path, options, functions::reading()) {
         Ok(follower) => follower,
         Err(error) => {
@@ -143,6 +145,7 @@ fn open_view(path: &Path, options: &Options) -> Result<(Db, Option<Follower>), F
     let view = follower.view();
     debug_assert!(view.options().read_only, "a view is never written to");
     match follower.writer() {
+        _ if !says => {}
         Some(writer) => {
             let (why, seq) = (text::shown(&writer), follower.stats().seq);
             eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
@@ -209,6 +212,38 @@ pub(super) fn open_table(engine: &Engine, place: &TableArgs, access: Access) -> 
 pub(super) fn is_new(engine: &Engine, path: &Path) -> Result<bool, Failure> {
     let is_directory = engine.opened.is_none() && matches!(deployment::target(path)?, Target::Directory);
     Ok(is_directory && matches!(files::kind(path), Ok(None | Some(files::Occupied::Empty))))
+}
+
+/// A database that a command is about to make: removed again if the command fails before its first commit.
+pub(super) struct New {
+    path: PathBuf,
+    /// Directories that are missing, the lowest first.
+    missing: Vec<PathBuf>,
+}
+
+impl New {
+    /// The database that a command would make at `path`; `None` if there is one, or it is no directory.
+    pub(super) fn at(engine: &Engine, path: &Path) -> Option<New> {
+        if !matches!(is_new(engine, path), Ok(true)) {
+            return None;
+        }
+        let missing = path.ancestors().take_while(|at| !at.as_os_str().is_empty() && !files::exists(at));
+        Some(New { path: path.to_owned(), missing: missing.map(Path::to_owned).collect() })
+    }
+
+    /// Removes it, unless it has a commit. The failure of the command is what its user reads.
+    pub(super) fn remove(self, engine: &Engine) {
+        let is_made = files::exists(&self.path.join("CURRENT"));
+        if is_made {
+            let Ok(options) = options(engine, Access::Write) else { return };
+            let opened = Db::open_with_functions(&self.path, &options, functions::writing());
+            if !matches!(opened.and_then(Db::discard), Ok(true)) {
+                return;
+            }
+        }
+        // Only empty directories are removed.
+        self.missing.iter().all(|directory| files::remove_directory(directory).is_ok());
+    }
 }
 
 /// The table `name` with these options; made if it is missing.

@@ -15,7 +15,8 @@ use crate::text::{count, shown, size};
 pub(super) fn run(engine: &Engine, command: &Tables, out: &mut dyn Write) -> Result<(), Failure> {
     if let Some(name) = &command.create {
         let options = table_options(&command.set)?;
-        let db = open(engine, &command.database, Access::Create)?;
+        let db =
+            open(engine, &command.database, Access::Create).map_err(|refused| with_set(engine, refused))?;
         db.create_table(name, &options)?;
         return close(engine, db);
     }
@@ -40,6 +41,18 @@ pub(super) fn run(engine: &Engine, command: &Tables, out: &mut dyn Write) -> Res
         return db.tables().into_iter().try_for_each(|name| Ok(writeln!(out, "{}", shown(name))?));
     }
     follow::each_second(engine, &command.database, command.follow, out, &mut |db, out| list(db, out))
+}
+
+/// A refusal with the argument for options of a table, if such an option was given as one of the database.
+fn with_set(engine: &Engine, mut refused: Failure) -> Failure {
+    let is_of_table = |setting: &&String| {
+        let setting = setting.split_once('=');
+        setting.is_some_and(|(name, value)| TableOptions::new().set(name.trim(), value.trim()).is_ok())
+    };
+    if let Some(setting) = engine.options.iter().find(is_of_table).filter(|_| refused.code == Code::Usage) {
+        refused.message += &format!("; an option of the new table is given as --set {setting}");
+    }
+    refused
 }
 
 /// Name, versions, bytes, value tables and options of each table.

@@ -71,11 +71,26 @@ fn make_key(text: &[u8], keys: &Keys, key: &mut Vec<u8>) -> Result<(), String> {
     Ok(())
 }
 
-fn not_json(error: &serde_json::Error) -> String {
+/// Words of the parser, which are those of a grammar, and what they say.
+const PLAIN: [(&str, &str); 9] = [
+    ("expected ident", "a word that is not true, false or null"),
+    ("expected value", "expected a text in double quotes, a number, an object, a list, true, false or null"),
+    ("trailing characters", "text behind the end of the object"),
+    ("key must be a string", "a name that is not in double quotes"),
+    ("EOF while parsing a value", "the line ends before the value"),
+    ("EOF while parsing an object", "the line ends within the object: a } is missing"),
+    ("EOF while parsing a list", "the line ends within a list: a ] is missing"),
+    ("EOF while parsing a string", "the line ends within a text: a closing double quote is missing"),
+    ("trailing comma", "a comma behind the last member"),
+];
+
+/// The mistake in a line of JSON, in plain words.
+pub(super) fn not_json(error: &serde_json::Error) -> String {
     // The error's own line number is always 1 here; the column is what helps.
     let text = error.to_string();
     let what = text.split(" at line ").next().unwrap_or(&text);
-    format!("not JSON: {what} at column {}", error.column())
+    let plain = PLAIN.iter().find(|(words, _)| *words == what).map_or(what, |(_, plain)| plain);
+    format!("not JSON: {plain}, at column {}", error.column())
 }
 
 /// The text of a field of `object`, or of a field of a field.

@@ -103,6 +103,7 @@ struct Object<'l> {
 /// The mistake in the line.
 pub fn json(text: &[u8], row: &mut Row) -> Result<Step, String> {
     let object: Object<'_> = serde_json::from_slice(text).map_err(|error| {
+        let error = super::jsonl::not_json(&error);
         format!("no row of an export ({error}); of other objects say with --key FIELD,... what the key is")
     })?;
     if let Some(options) = object.options {

@@ -184,8 +184,37 @@ fn a_shell_reads_beside_a_writer() {
     assert_eq!(code, Some(0), "{error}");
     assert!(said.starts_with("1\ntook ") && said.contains("\n1\ntook "), "{said}");
     let (code, _, error) = shell_says(&shell, "shell db", "put a 2\n");
-    assert!(code == Some(2) && error.contains("read"), "{code:?} {error}");
+    assert!(code == Some(5) && error.contains("close it there"), "{code:?} {error}");
     db.close().unwrap();
+}
+
+/// A shell beside a writer becomes the writer once that has ended and a command is to write.
+#[test]
+fn a_shell_writes_when_the_writer_has_ended() {
+    let shell = Shell::new();
+    let db = Db::open(shell.path("db")).unwrap();
+    db.put(b"a", b"1").unwrap();
+    let mut child = shell.command("shell db");
+    let mut child =
+        child.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut said = BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    child.stdin.as_mut().unwrap().write_all(b"get a\n").unwrap();
+    said.read_line(&mut line).unwrap();
+    assert_eq!(line, "1\n");
+    db.put(b"b", b"2").unwrap();
+    db.close().unwrap();
+    child.stdin.take().unwrap().write_all(b"put c 3\ncount\n").unwrap();
+    let mut rest = String::new();
+    said.read_to_string(&mut rest).unwrap();
+    let ended = child.wait_with_output().unwrap();
+    let error = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), rest.as_str()), (Some(0), "3\n"), "{error}");
+    assert!(
+        error.contains("beside its writer") && error.contains("this shell writes from now on"),
+        "{error}"
+    );
+    assert_eq!(shell.ok("get db c"), "3");
 }
 
 #[test]

@@ -250,15 +250,48 @@ fn nothing_is_made_within_a_database() {
         "backup create db db/backups",
         "repair db db/repaired",
         "copy db db/sub/copied",
+        "checkpoint db db/sub",
         "export db db/../db/rows.jsonl",
         "export db db/rows.extents",
     ] {
         shell.fails(line, 2, &["is within the database db", "beside it"]);
     }
-    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents"] {
+    // Nor by a command that works on another database, or on none.
+    shell.ok("put other k v");
+    shell.file("rows.jsonl", "{\"key\":\"k\",\"value\":\"v\"}\n");
+    shell.ok("backup create other place");
+    std::os::unix::fs::symlink(shell.path("db"), shell.path("link")).unwrap();
+    for line in [
+        "put db/sub k v",
+        "put db/MANIFEST-000002 k v",
+        "put link/sub/below k v",
+        "put db/journal/sub k v",
+        "merge db/sub k 1",
+        "import db/sub rows.jsonl",
+        "import other rows.jsonl --ack-file db/rows.jsonl",
+        "tables db/sub --create t",
+        "shell db/sub --create",
+        "copy other db/sub",
+        "checkpoint other db/sub",
+        "repair other db/repaired",
+        "backup restore place db/sub",
+        "backup create other db/backups",
+        "export other db/rows.jsonl",
+        "export other db/rows.extents",
+        "export other link/rows.jsonl",
+        "man db",
+    ] {
+        shell.fails(line, 2, &["is within the database ", "/db: name a place beside it"]);
+    }
+    for name in ["backups", "repaired", "sub", "rows.jsonl", "rows.extents", "MANIFEST-000002", "journal/sub"]
+    {
         assert!(!shell.path("db").join(name).exists(), "{name}");
     }
     shell.ok("export db db.jsonl");
+    // A `CURRENT` alone is another program's.
+    std::fs::create_dir(shell.path("elsewhere")).unwrap();
+    shell.file("elsewhere/CURRENT", "");
+    shell.ok("put elsewhere/db k v");
 }
 
 #[test]
@@ -319,4 +352,38 @@ fn commands_name_records_behind_a_break_of_the_journal_and_keep_them() {
     let repaired = shell.run("repair dead mended");
     assert_eq!(repaired.status.code(), Some(3), "{repaired:?}");
     assert_eq!(shell.ok("scan mended --keys"), "j1\nj3\nj4\nj5\nj6\nnew\n");
+}
+
+#[test]
+fn a_command_that_fails_leaves_no_database() {
+    let shell = Shell::new();
+    shell.ok("put other k v");
+    shell.ok("tables other --create users");
+    shell.file("bad.jsonl", "none of it\n{\"id\":1}\n");
+    shell.file("late.jsonl", "{\"id\":1}\nnone of it\n");
+    shell.file("no.csv", "");
+    for (line, code) in [
+        ("put new k v --table t", 1),
+        ("put above/new k v --table t", 1),
+        ("put new k v -o nonsense=1", 2),
+        ("merge new k v", 2),
+        ("import new bad.jsonl --key id", 2),
+        ("import new bad.jsonl --key id --table t", 2),
+        ("import new no.csv --key id", 2),
+        ("import new none.jsonl", 1),
+        ("tables new --create t --set key_order=none", 2),
+        ("copy other new --table none", 1),
+        ("shell new --create --table none", 1),
+    ] {
+        shell.fails(line, code, &[]);
+        assert!(!shell.path("new").exists() && !shell.path("above").exists(), "{line}");
+    }
+    // A directory of the user's stays, and so does what was committed.
+    std::fs::create_dir(shell.path("new")).unwrap();
+    shell.fails("merge new k v", 2, &[]);
+    assert_eq!(std::fs::read_dir(shell.path("new")).unwrap().count(), 0);
+    assert_eq!(shell.run("import new late.jsonl --key id").status.code(), Some(2));
+    assert_eq!(shell.ok("count new"), "1\n");
+    shell.fails("merge new k v", 2, &[]);
+    assert_eq!(shell.ok("count new"), "1\n");
 }

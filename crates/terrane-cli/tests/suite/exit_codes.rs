@@ -3,6 +3,7 @@
 
 use std::fs::OpenOptions;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
 use terrane::{Db, Options};
 
@@ -46,6 +47,7 @@ fn a_missing_file_has_one_code() {
         "inspect none",
         "ingest db none",
         "import db none.tsv",
+        "import db none",
         "import new none --from rocksdb",
         "bench --config none.toml",
         "bench compare none none",
@@ -134,6 +136,13 @@ fn a_writer_elsewhere_has_one_code() {
     let db = Db::open(shell.path("db")).unwrap();
     let me = format!("process {}", std::process::id());
     each_ends_with(&shell, &writing, 5, &me);
+    // A shell reads beside the writer, and its commands that write are refused as they are outside.
+    for line in ["put k v", "merge k 1", "delete k", "tables --create users", "compact", ".flush"] {
+        let output = shell.with_input("shell db", format!("count\n{line}\n").as_bytes());
+        let error = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!((output.status.code(), &*output.stdout), (Some(5), &b"2000\n"[..]), "{line}: {error}");
+        assert!(error.contains(&me) && error.contains("line 2"), "{line}: {error}");
+    }
     db.close().unwrap();
     // Readers that keep the lock keep a writer out as well; repair reads beside them.
     let options = Options { read_only: true, ..Options::default() };
@@ -141,6 +150,39 @@ fn a_writer_elsewhere_has_one_code() {
     each_ends_with(&shell, &writing[..writing.len() - 1], 5, "readers");
     drop(readers);
     shell.ok("put db k v");
+}
+
+/// True once the process catches a signal: before that it would be ended by it.
+fn catches(process: u32, signal: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
+    mask >> (signal - 1) & 1 != 0
+}
+
+/// Whatever a command waits for, a signal ends it with one code: here for a pipe without a writer.
+#[test]
+fn a_signal_has_one_code() {
+    let shell = filled();
+    let made =
+        Command::new("mkfifo").args(["rows.extents", "rows.jsonl"]).current_dir(shell.path("")).status();
+    if !Path::new("/proc/self/status").exists() || !made.is_ok_and(|made| made.success()) {
+        println!("not run: this system has no /proc, or no pipes with names");
+        return;
+    }
+    for line in ["ingest db rows.extents", "inspect rows.extents", "import db rows.jsonl"] {
+        let mut command = shell.command(line);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        while !catches(child.id(), 15) && child.try_wait().unwrap().is_none() {
+            std::thread::yield_now();
+        }
+        let killed = Command::new("kill").args(["-s", "TERM", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+        let output = child.wait_with_output().unwrap();
+        let error = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(7), "{line}: {error}");
+        assert!(error.contains("stopped by a signal"), "{line}: {error}");
+    }
 }
 
 /// A full device stands for standard output: of what a command writes only that goes there.

@@ -14,6 +14,7 @@ mod copy;
 mod deployment;
 mod exit_codes;
 mod functions;
+mod help;
 mod import;
 mod interchange;
 mod kill_import;
@@ -26,6 +27,7 @@ mod parsers;
 mod progress;
 #[cfg(feature = "grpc")]
 mod serve;
+mod shown;
 mod signals;
 mod text;
 mod top;

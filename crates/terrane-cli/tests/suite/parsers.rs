@@ -75,13 +75,13 @@ fn bad_json_lines_are_named_and_skipped() {
         &["a.b"],
         "{\"a\":}\n[1]\n{\"a\":1}\n{\"x\":1}\n{\"a\":{\"b\":null}}\n{\"a\":{\"b\":[]}}\n{\"a\":{\"b\":1}} x\n{\"a\":{\"b\":2}}\n",
         &[
-            "line 1: not JSON: expected value at column 6",
+            "line 1: not JSON: expected a text in double quotes, a number, an object, a list, true, false or null, at column 6",
             "line 2: not an object (key field a.b)",
             "line 3: not an object (key field a.b)",
             "line 4: has no field a (key field a.b)",
             "line 5: key field a.b is null",
             "line 6: key field a.b is not a string, number or boolean",
-            "line 7: not JSON: trailing characters at column 15",
+            "line 7: not JSON: text behind the end of the object, at column 15",
             "2 => {\\\"a\\\":{\\\"b\\\":2}}",
         ],
     );

@@ -12,7 +12,7 @@ use terrane_levels::directory::JOURNAL;
 use terrane_levels::{KeptSegment, Metasnapshot, State};
 use terrane_table::{Extent, verify_extent};
 
-use crate::observe::findings::{CheckReport, Finding};
+use crate::observe::findings::{CheckProgress, CheckReport, Finding};
 use crate::segment_files::listed;
 use crate::shared::Shared;
 use crate::table::Table;
@@ -26,8 +26,8 @@ impl Shared {
     /// more is said of their order then, and while it still panics, nothing of the blocks of an extent whose
     /// index it confuses.
     pub fn check(&self, progress: &mut dyn FnMut(u64, u64)) -> Result<CheckReport> {
-        self.check_until(&mut |done, all| {
-            progress(done, all);
+        self.check_until(&mut |now| {
+            progress(now.bytes_done, now.bytes);
             ControlFlow::Continue(())
         })
     }
@@ -36,7 +36,10 @@ impl Shared {
     ///
     /// # Errors
     /// As [`Shared::check`].
-    pub fn check_until(&self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
+    pub fn check_until(
+        &self,
+        progress: &mut dyn FnMut(&CheckProgress) -> ControlFlow<()>,
+    ) -> Result<CheckReport> {
         Check { engine: self, report: CheckReport::default() }.run(progress)
     }
 }
@@ -48,14 +51,17 @@ struct Check<'e> {
 }
 
 impl Check<'_> {
-    fn run(mut self, progress: &mut dyn FnMut(u64, u64) -> ControlFlow<()>) -> Result<CheckReport> {
+    fn run(mut self, progress: &mut dyn FnMut(&CheckProgress) -> ControlFlow<()>) -> Result<CheckReport> {
         let tables = self.engine.catalog.all();
         // Pinned together: no extent that is looked at can go meanwhile.
         let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();
-        let all = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
+        let bytes = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
         self.check_manifest();
         for (table, tree) in &trees {
-            let flow = self.check_table(table, tree, &mut |done| progress(done, all))?;
+            let flow = self.check_table(table, tree, &mut |report| {
+                let (bytes_done, entries_done) = (report.bytes, report.entries);
+                progress(&CheckProgress { bytes_done, bytes, entries_done })
+            })?;
             self.report.is_cancelled = flow.is_break();
             if flow.is_break() {
                 return Ok(self.report);
@@ -75,7 +81,7 @@ impl Check<'_> {
         &mut self,
         table: &Table,
         tree: &Metasnapshot,
-        progress: &mut dyn FnMut(u64) -> ControlFlow<()>,
+        progress: &mut dyn FnMut(&CheckReport) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
         self.report.tables += 1;
         if table.semantics.collation().is_missing() {
@@ -99,7 +105,7 @@ impl Check<'_> {
             let is_keyed = extent.meta.value_table.is_none();
             self.report.entries += if is_keyed { extent.meta.entries } else { 0 };
             self.report.bytes += u64::from(extent.meta.bytes);
-            flow = progress(self.report.bytes);
+            flow = progress(&self.report);
             if flow.is_break() {
                 break;
             }

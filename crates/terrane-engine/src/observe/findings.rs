@@ -14,6 +14,18 @@ pub struct Finding {
     pub error: Error,
 }
 
+/// How far a check is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckProgress {
+    /// Bytes of extents that were read.
+    pub bytes_done: u64,
+    /// Bytes of all extents.
+    pub bytes: u64,
+    /// Versions in the extents that were read.
+    pub entries_done: u64,
+}
+
 /// The result of a check.
 #[derive(Clone, Debug, Default)]
 #[non_exhaustive]

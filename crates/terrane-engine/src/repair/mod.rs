@@ -87,7 +87,7 @@ struct Repair<'a> {
     values: ValueTablesFound,
     /// Of extents whose index block is damaged: rows in it that stand for blocks whose rows are lost.
     gaps: BTreeMap<ExtentId, Vec<usize>>,
-    is_cancelled: &'a dyn Fn() -> bool,
+    is_cancelled: &'a dyn Fn(u64) -> bool,
     report: RepairReport,
 }
 
@@ -148,10 +148,10 @@ pub fn repair_with_on(
     env: Env,
     functions: impl Into<Functions>,
 ) -> Result<RepairReport> {
-    repair_until_on(disk, source, target, options, env, functions.into(), &|| false)
+    repair_until_on(disk, source, target, options, env, functions.into(), &|_| false)
 }
 
-/// [`repair_with_on`], unless `is_cancelled` says so in front of a batch that is written.
+/// [`repair_with_on`], unless `is_cancelled` says so before a batch: it gets the number of versions so far.
 ///
 /// # Errors
 /// As [`repair_with`]; `Cancelled` if `is_cancelled` said so: what `target` has is a part then.
@@ -162,7 +162,7 @@ pub fn repair_until_on(
     options: &Options,
     env: Env,
     functions: Functions,
-    is_cancelled: &dyn Fn() -> bool,
+    is_cancelled: &dyn Fn(u64) -> bool,
 ) -> Result<RepairReport> {
     terrane_levels::journal_place::refuse(&**disk, source)?;
     let lock = disk.lock_shared(&source.join(LOCK))?;
@@ -232,7 +232,7 @@ fn check_remains(disk: &Arc<dyn Disk>, source: &Path) -> Result<()> {
         return Ok(());
     }
     let message =
-        format!("{} holds no database: there is no manifest, no journal and no data", source.display());
+        format!("there is no database in {}: no manifest, no journal and no data", source.display());
     Err(Error::new(Kind::NotFound, message))
 }
 
@@ -376,7 +376,7 @@ impl Repair<'_> {
     }
 
     fn write_batch(&mut self) -> Result<()> {
-        refuse_if(self.is_cancelled)?;
+        refuse_if(&|| (self.is_cancelled)(self.report.entries + self.report.records))?;
         self.target.write(&self.batch, false)?;
         self.batch.clear();
         Ok(())

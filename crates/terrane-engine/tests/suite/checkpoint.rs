@@ -336,7 +336,7 @@ fn no_name_leads_a_checkpoint_into_the_database() {
     for inside in ["db/x", "link/x", "beside/../db/x", "beside/data/../x", "new/../link/a/b", "db"] {
         let error = engine.checkpoint(&root.path().join(inside)).unwrap_err();
         assert_eq!(error.kind(), Kind::Invalid, "{inside}: {error}");
-        assert!(error.to_string().contains("inside the database"), "{inside}: {error}");
+        assert!(error.to_string().contains("within the database"), "{inside}: {error}");
     }
     // The device of a view answers for the device beneath it.
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
@@ -344,7 +344,7 @@ fn no_name_leads_a_checkpoint_into_the_database() {
     let (view, _) = view.unwrap();
     for inside in ["db/x", "link/x", "beside/data/../x"] {
         let error = view.checkpoint(&root.path().join(inside)).unwrap_err();
-        assert!(error.to_string().contains("inside the database"), "a view, {inside}: {error}");
+        assert!(error.to_string().contains("within the database"), "a view, {inside}: {error}");
     }
     drop(view);
     assert!(!root.path().join("new").exists(), "nothing was made");

@@ -53,3 +53,4 @@ mod typed;
 mod unknown_functions;
 mod value_default;
 mod value_options;
+mod within;

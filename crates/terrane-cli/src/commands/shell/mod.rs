@@ -24,8 +24,8 @@ use terrane_base::env::Env;
 
 use self::lines::{Input, Line};
 use self::output::Output;
-use super::store::{Access, open};
-use crate::arguments::{self, Arguments, Command, Engine};
+use super::store::{Access, DEFAULT, open};
+use crate::arguments::{self, Arguments, Command, Engine, InShell};
 use crate::exit::{Code, Failure};
 use crate::files;
 use crate::signals::{forget_signals, stop_on_signals};
@@ -63,13 +63,14 @@ pub(super) fn run(
     command: &arguments::shell::Shell,
     out: &mut dyn Write,
 ) -> Result<(), Failure> {
-    let db = open_first(engine, command)?;
+    let (db, is_beside) = open_first(engine, command)?;
     db.table(&command.table)?;
     let stop = stop_on_signals()?;
     let mut input = Input::open(&stop)?;
     let mut shell = Shell {
         path: command.database.clone(),
         is_view: is_view(&db),
+        is_beside,
         engine: Engine { opened: Some(db), ..engine.clone() },
         table: command.table.clone(),
         has_timing: false,
@@ -92,8 +93,9 @@ pub(super) fn run(
     done
 }
 
-/// Opens for writing, or for reading if that is asked for, another process writes or this one may not.
-fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<Db, Failure> {
+/// Opens for writing, or for reading if that is asked for, another process writes or this one may not. True
+/// if another process writes.
+fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<(Db, bool), Failure> {
     let access = match (command.create, command.read_only) {
         (true, _) => Access::Create,
         (_, true) => Access::Read,
@@ -101,7 +103,9 @@ fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<Db, 
         _ => Access::Write,
     };
     match open(engine, &command.database, access) {
-        Err(failure) if failure.code == Code::Busy => open(engine, &command.database, Access::Read),
+        Err(failure) if failure.code == Code::Busy => {
+            Ok((open(engine, &command.database, Access::Read)?, access != Access::Read))
+        }
         Err(mut refused) if refused.code == Code::Usage && access == Access::Write => {
             // Keys in an unknown order cannot be written, and may be read.
             if open(engine, &command.database, Access::Read).is_ok() {
@@ -109,7 +113,22 @@ fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<Db, 
             }
             Err(refused)
         }
-        opened => opened,
+        opened => opened.map(|db| (db, false)),
+    }
+}
+
+/// Returns true for a command that changes the database.
+fn is_change(command: &Command) -> bool {
+    match command {
+        Command::Put(_) | Command::Merge(_) | Command::Delete(_) | Command::Compact(_) => true,
+        Command::Import(command) => !command.dry_run,
+        Command::DeleteRange(command) => !command.consent.dry_run,
+        Command::DropExtents(command) => !command.consent.dry_run,
+        Command::Ingest(command) => !command.dry_run,
+        Command::Tables(command) => {
+            command.create.is_some() || command.drop.is_some() && !command.consent.dry_run
+        }
+        _ => false,
     }
 }
 
@@ -124,6 +143,8 @@ struct Shell {
     engine: Engine,
     /// True if the database is only read.
     is_view: bool,
+    /// True if that is because another process writes.
+    is_beside: bool,
     table: String,
     has_timing: bool,
     /// The format of rows, where a command names none.
@@ -138,6 +159,19 @@ struct Shell {
 impl Shell {
     fn db(&self) -> &Db {
         self.engine.opened.as_ref().expect("it is open from the first line to the last")
+    }
+
+    /// Opens the database for writing, now that a command is to change it.
+    ///
+    /// # Errors
+    /// `Busy`, with the process that writes it, as outside of a shell.
+    fn become_writer(&mut self) -> Result<(), Failure> {
+        debug_assert!(self.is_view, "a shell that writes is beside no other writer");
+        let engine = Engine { opened: None, ..self.engine.clone() };
+        self.engine.opened = Some(open(&engine, &self.path, Access::Write)?);
+        (self.is_view, self.is_beside) = (false, false);
+        eprintln!("terrane: {}: its writer has ended: this shell writes from now on", text::path(&self.path));
+        Ok(())
     }
 
     /// Does what the lines of an input say, to its end or to a line that ends the shell.
@@ -213,7 +247,9 @@ impl Shell {
         let mut options = words[1..].iter().take_while(|word| *word != "--");
         let names_table =
             options.any(|word| word == "--table" || word.starts_with("--table=") || word == "--all");
-        if *has_table && !names_table {
+        // An import into the default table may be that of tables which the input names.
+        let is_implied = name == "import" && self.table == DEFAULT;
+        if *has_table && !names_table && !is_implied {
             line.push(format!("--table={}", self.table));
         }
         let format = self.format.filter(|_| IN_FORMATS.contains(&name.as_str()) && !has_format(words));
@@ -237,16 +273,16 @@ impl Shell {
                 "--at and --at-commit: the shell has its database open as it is; use them outside of it";
             return Err(Failure::new(Code::Usage, why));
         }
-        arguments.engine = self.engine.clone();
-        super::run(&arguments, out)?;
-        let is_raw =
-            matches!(&arguments.command, Command::Get(get) if get.format == Format::Raw && !get.number);
+        if self.is_beside && is_change(&arguments.command) {
+            self.become_writer()?;
+        }
         // A file gets the bytes of the value alone; a reader of the screen, or of a pipe in its place, sees
         // the next line below it.
-        let ends_line = !has_format(words) || std::io::stdout().is_terminal();
-        if is_raw && to == PrintsTo::Screen && ends_line {
-            writeln!(out)?;
-        }
+        let is_file = to == PrintsTo::File;
+        let ends_line = !is_file && (!has_format(words) || std::io::stdout().is_terminal());
+        let shell = Some(InShell { is_file, ends_line });
+        arguments.engine = Engine { shell, ..self.engine.clone() };
+        super::run(&arguments, out)?;
         Ok(Next::Line)
     }
 }

@@ -20,6 +20,7 @@ impl Output {
     /// Of the operating system; `Usage` for a file that is there, and for a place within the database.
     pub(super) fn create(path: PathBuf, database: &Path) -> Result<Output, Failure> {
         files::refuse_within(database, &path)?;
+        files::refuse_within_any(&path)?;
         match files::create_new(&path) {
             Ok(file) => Ok(Output { path, file: BufWriter::new(file) }),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {

@@ -71,7 +71,12 @@ impl Shell {
             ("output", file) => self.set_output(file)?,
             ("read", Some(file)) => return self.read(file, out),
             ("read", None) => return Err(Failure::new(Code::Usage, ".read takes the name of a file")),
-            ("flush", _) => self.db().flush()?,
+            ("flush", _) => {
+                if self.is_beside {
+                    self.become_writer()?;
+                }
+                self.db().flush()?;
+            }
             ("refresh", _) => self.refresh()?,
             ("shape", _) => return self.take(&["shape".to_owned()], out, PrintsTo::Screen),
             ("stats", _) => {

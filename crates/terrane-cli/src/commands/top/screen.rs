@@ -7,6 +7,7 @@ use std::time::Duration;
 use terrane::{PageLevel, PageReader, PageTable, PageWriterState};
 
 use super::sample::{Latency, Sample};
+use crate::files;
 use crate::text::{self, count, shown, size};
 
 /// Tables that are shown.
@@ -41,7 +42,7 @@ pub(super) fn lines(path: &Path, sample: &Sample<'_>) -> Vec<String> {
     part("writes", writes(sample));
     part("reads", reads(sample));
     part("device", device(sample));
-    part("memory", memory(sample));
+    part("memory", memory(path, sample));
     part("throttle", throttle(sample));
     part(
         "times",
@@ -100,8 +101,11 @@ fn device(sample: &Sample<'_>) -> String {
     )
 }
 
-fn memory(sample: &Sample<'_>) -> String {
+fn memory(path: &Path, sample: &Sample<'_>) -> String {
     let of = |name: &str| size(sample.number(name));
+    // The page has the slots, of which the device gives space only to the used part.
+    let data = path.join("data");
+    let on_device = files::exists(&data).then(|| size(files::device_bytes(&data)));
     format!(
         "{} of {}: cache {}, journal {}, indexes {}, transactions {}  files {}",
         of("memory_bytes"),
@@ -110,7 +114,7 @@ fn memory(sample: &Sample<'_>) -> String {
         of("memory_journal_bytes"),
         of("memory_index_bytes"),
         of("transaction_window_bytes"),
-        of("store_bytes")
+        on_device.unwrap_or_else(|| of("store_bytes"))
     )
 }
 

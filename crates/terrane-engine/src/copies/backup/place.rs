@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, DiskLock, OpenMode};
-use terrane_levels::directory::{self, LOCK};
+use terrane_levels::directory::{self, LOCK, Others};
 
 /// Folders of a place: the first part of every object's name.
 pub const FOLDERS: [&str; 3] = [BACKUPS, EXTENTS, SEGMENTS];
@@ -101,20 +101,29 @@ pub trait BackupPlace: Send + Sync + Debug {
 /// # use terrane_device::MemDisk;
 /// # use terrane_engine::backup::{BackupPlace, DirectoryPlace};
 /// let disk = Arc::new(MemDisk::new()); // or a file system
-/// let place = DirectoryPlace::new(disk, Path::new("/backups"));
+/// let place = DirectoryPlace::new(disk.clone(), Path::new("/backups"));
 /// assert_eq!(place.shown(), "/backups");
+/// let below_a_database = DirectoryPlace::new(disk, Path::new("/db/backups")).beside_others();
 /// ```
 #[derive(Clone, Debug)]
 pub struct DirectoryPlace {
     disk: Arc<dyn Disk>,
     dir: PathBuf,
+    others: Others,
 }
 
 impl DirectoryPlace {
-    /// The place in `dir`, which is made with the first backup.
+    /// The place in `dir`, which is made with the first backup, and then must not be within a database.
     #[must_use]
     pub fn new(disk: Arc<dyn Disk>, dir: &Path) -> Self {
-        DirectoryPlace { disk, dir: dir.to_owned() }
+        DirectoryPlace { disk, dir: dir.to_owned(), others: Others::Refused }
+    }
+
+    /// The same place, which may be below the directory of a database, but for the names that this uses: as
+    /// programs of RocksDB have it.
+    #[must_use]
+    pub fn beside_others(self) -> Self {
+        DirectoryPlace { others: Others::Stay, ..self }
     }
 
     /// Refuses the directory of another program.
@@ -136,6 +145,10 @@ impl DirectoryPlace {
 impl BackupPlace for DirectoryPlace {
     fn prepare(&self) -> Result<()> {
         self.check_names()?;
+        // One that is there is used on, wherever it is.
+        if !self.disk.exists(&self.dir.join(BACKUPS))? {
+            directory::refuse_within(&*self.disk, &self.dir, self.others)?;
+        }
         directory::prepare(&*self.disk, &self.dir)?;
         FOLDERS.iter().try_for_each(|folder| self.disk.create_dir(&self.dir.join(folder)))
     }

@@ -14,7 +14,7 @@ use terrane_format::extent::check;
 use terrane_format::extent::origin_of;
 use terrane_format::manifest::DatabaseId;
 use terrane_journal::SegmentWriter;
-use terrane_levels::directory::{DATA, JOURNAL, write_origins};
+use terrane_levels::directory::{DATA, JOURNAL, Others, write_origins};
 use terrane_levels::{Manifest, State};
 use terrane_storage::ExtentFiles;
 
@@ -30,15 +30,27 @@ use crate::copies::checkpoint::unfinished::Unfinished;
 /// # use terrane_engine::backup::RestoreOptions;
 /// let slowly = RestoreOptions::default().bytes_per_second(50 << 20);
 /// assert_eq!(slowly.bytes_per_second, 50 << 20);
+/// let below_another_database = slowly.beside_others(true);
+/// assert!(below_another_database.beside_others);
 /// ```
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct RestoreOptions {
     /// Ceiling for reading, in bytes per second; 0, the default, means no ceiling.
     pub bytes_per_second: u64,
+    /// Restore also to a place below the directory of another database, as programs of RocksDB may do, but
+    /// for the names that this one uses; false, the default, refuses such places.
+    pub beside_others: bool,
 }
 
 impl RestoreOptions {
+    /// Sets [`RestoreOptions::beside_others`].
+    #[must_use]
+    pub fn beside_others(mut self, is_accepted: bool) -> Self {
+        self.beside_others = is_accepted;
+        self
+    }
+
     /// Sets [`RestoreOptions::bytes_per_second`].
     #[must_use]
     pub fn bytes_per_second(mut self, bytes: u64) -> Self {
@@ -84,9 +96,9 @@ impl Backups {
     /// of its own, durable on return. Every object is checked; a backup that is damaged is not restored.
     ///
     /// # Errors
-    /// `NotFound` if there is no such backup; `Invalid` if something is at `target`; `Busy` if another
-    /// restore to it is under way; `Corrupt`, naming the object; `Cancelled` by `watcher`; `Full`, `Io`.
-    /// Nothing is at `target` then, unless only the last sync failed.
+    /// `NotFound` if there is no such backup; `Invalid` if something is at `target` or that is within a
+    /// database; `Busy` if another restore to it is under way; `Corrupt`, naming the object; `Cancelled` by
+    /// `watcher`; `Full`, `Io`. Nothing is at `target` then, unless only the last sync failed.
     pub fn restore_on(
         &self,
         disk: &Arc<dyn Disk>,
@@ -98,7 +110,7 @@ impl Backups {
         let (manifest, state) = self.load_state(id)?;
         let mut watch = |progress: &crate::copies::backup::BackupProgress| watcher(progress);
         let reporter = ProgressReporter::new(&self.env, options.bytes_per_second, &mut watch);
-        let unfinished = Unfinished::begin(disk, target)?;
+        let unfinished = Unfinished::begin(disk, target, Others::beside(options.beside_others))?;
         match self.fill(disk, unfinished.dir(), &manifest, &state, reporter) {
             Ok(bytes) => unfinished.finish().map(|()| Restored {
                 path: target.to_owned(),

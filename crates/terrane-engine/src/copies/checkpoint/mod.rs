@@ -24,7 +24,7 @@ use terrane_base::{Error, Kind, Result};
 use terrane_device::Disk;
 use terrane_format::manifest::{DatabaseId, Seal, SegmentSpec};
 use terrane_journal::WrittenSegment;
-use terrane_levels::directory::{DATA, JOURNAL, read_origins, write_origins};
+use terrane_levels::directory::{DATA, JOURNAL, Others, read_origins, write_origins};
 use terrane_levels::{Manifest, State};
 
 use crate::copies::refuse_if;
@@ -62,12 +62,16 @@ impl Shared {
             refuse_undecided(self)?;
         }
         if self.disk().real_path(path)?.starts_with(self.disk().real_path(self.dir())?) {
-            let message = format!("{} is inside the database: choose a directory beside it", path.display());
-            return Err(Error::invalid(message));
+            return Err(Error::invalid(format!(
+                "{} is within the database {}: name a place beside it",
+                path.display(),
+                self.dir().display()
+            )));
         }
         // A view of what another process writes has a device that only reads.
         let disk = self.disk().beneath().unwrap_or_else(|| self.disk().clone());
-        let unfinished = Unfinished::begin(&disk, path)?;
+        let others = Others::beside(self.options.beside_others);
+        let unfinished = Unfinished::begin(&disk, path, others)?;
         match self.fill_checkpoint(&disk, &unfinished, path, is_cancelled) {
             Ok(checkpoint) => {
                 unfinished.finish()?;

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::file::parse_file_name;
-use terrane_levels::directory::{self, CURRENT, CURRENT_NEW, DATA, JOURNAL, LOCK, ORIGINS};
+use terrane_levels::directory::{self, CURRENT, CURRENT_NEW, DATA, JOURNAL, LOCK, ORIGINS, Others};
 
 /// Ending of the name of a directory that is not finished.
 const UNFINISHED: &str = ".unfinished";
@@ -27,13 +27,15 @@ impl Unfinished {
     /// Makes the directory beside `target`, empty but for its lock.
     ///
     /// # Errors
-    /// `Invalid` if there is something at `target`, or something in the directory that no attempt made;
+    /// `Invalid` if there is something at `target`, if that is within a database (see
+    /// [`directory::refuse_within`]), or for something in the directory that no attempt made;
     /// `Busy` if another attempt is under way; `Full`, `Io`.
-    pub(crate) fn begin(disk: &Arc<dyn Disk>, target: &Path) -> Result<Unfinished> {
+    pub(crate) fn begin(disk: &Arc<dyn Disk>, target: &Path, others: Others) -> Result<Unfinished> {
         let name = target.file_name().ok_or_else(|| {
             Error::invalid(format!("{} names no directory that could be made", target.display()))
         })?;
         refuse_if_there(&**disk, target)?;
+        directory::refuse_within(&**disk, target, others)?;
         directory::prepare(&**disk, parent(target))?;
         let mut beside = name.to_owned();
         beside.push(UNFINISHED);
@@ -96,8 +98,9 @@ fn refuse_if_there(disk: &dyn Disk, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files of an attempt. `CURRENT` goes first: the rest is then no database.
-fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
+/// Removes the files of an attempt, or of a database that is not used, but for its lock. `CURRENT` goes
+/// first: the rest is then no database.
+pub(crate) fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
     let is_ours = |name: &String| {
         matches!(name.as_str(), LOCK | CURRENT | CURRENT_NEW | DATA | JOURNAL | ORIGINS)

@@ -235,13 +235,14 @@ fn open_manifest(
         let state = manifest.set_orders(&functions.orders)?;
         return Ok(Opened { manifest: Arc::new(manifest), state, lock, elsewhere: None, log: None });
     }
-    let others = if options.beside_others { Others::Stay } else { Others::Refused };
+    let others = Others::beside(options.beside_others);
     let before = directory::inspect(&**disk, dir, others)?;
     if before != Contents::Database && !options.create_if_missing {
         let message = format!("there is no database in {}: set create_if_missing to make one", dir.display());
         return Err(Error::new(Kind::NotFound, message));
     }
     if before != Contents::Database {
+        directory::refuse_within(&**disk, dir, others)?;
         directory::prepare(&**disk, dir)?;
     }
     let lock = lock_for_writing(&**disk, dir, env)?;

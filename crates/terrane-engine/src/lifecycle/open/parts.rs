@@ -18,7 +18,7 @@ use terrane_base::{Error, Functions, Result, SeqNo};
 use terrane_device::{Disk, DiskLock};
 use terrane_format::manifest::{JournalMark, TableOptions};
 use terrane_journal::CommitLog;
-use terrane_levels::{Manifest, journal_place};
+use terrane_levels::{Manifest, directory, journal_place};
 use terrane_storage::Store;
 
 use super::store::Elsewhere;
@@ -152,14 +152,17 @@ pub(super) fn open_elsewhere(
     parts: &dyn Parts,
 ) -> Result<Opened> {
     debug_assert!(!options.read_only, "refused before");
-    terrane_levels::directory::prepare(&**disk, dir)?;
+    if !disk.exists(&dir.join(directory::REMOTE))? {
+        directory::refuse_within(&**disk, dir, directory::Others::Refused)?;
+    }
+    directory::prepare(&**disk, dir)?;
     journal_place::check(&**disk, dir)?;
     let lock = lock_for_writing(&**disk, dir, env)?;
     // Looked at again under the lock: another process may have used the directory meanwhile.
     journal_place::check(&**disk, dir)?;
     let mark = renewed(journal_place::read(&**disk, dir)?, env, parts.address());
     journal_place::write(&**disk, dir, &mark)?;
-    let segments = &dir.join(terrane_levels::directory::JOURNAL);
+    let segments = &dir.join(directory::JOURNAL);
     disk.create_dir(segments)?;
     let new = options.create_if_missing.then(|| stored_options(options, &[], functions));
     let (segments, must_be_new) = ((&**disk, &**segments), options.error_if_exists);

@@ -47,13 +47,14 @@ impl BackupEngine {
         let memory = options.environment.as_ref().and_then(|environment| environment.memory.as_ref());
         let backups = match memory {
             Some(memory) => {
-                let place = DirectoryPlace::new(memory.disk(), path.as_ref());
+                let place = DirectoryPlace::new(memory.disk(), path.as_ref()).beside_others();
                 Backups::open_on(Arc::new(place), memory.disk(), Env::real())
             }
             None => {
                 let place = files::backup_place(path.as_ref())?;
                 files::create_dir(&place)?;
-                Backups::open(&place)
+                // Programs keep backups below a database, too, as RocksDB allows.
+                Backups::open_beside_others(&place)
             }
         };
         let is_in_memory = memory.is_some();
@@ -123,7 +124,7 @@ impl BackupEngine {
                 "keep_log_files: the commits in a log are part of the database",
             ));
         }
-        let how = HowRestored::default().bytes_per_second(self.options.restore_rate());
+        let how = HowRestored::default().beside_others(true).bytes_per_second(self.options.restore_rate());
         let go_on = &mut |_: &BackupProgress| ControlFlow::Continue(());
         if self.is_in_memory || !files::is_there(path.as_ref()) {
             self.backups.restore_with(id, path, &how, go_on)?;

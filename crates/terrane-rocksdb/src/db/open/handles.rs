@@ -203,7 +203,9 @@ export! {
         let options = options.given()?;
         let slots = Arc::new(Slots::default());
         slots.compare_by(options.comparator.as_ref());
-        let engine = database_options(options, options, &slots.of("default"))?;
+        let mut engine = database_options(options, options, &slots.of("default"))?;
+        // The repaired one is made beside a database that may lie below another one.
+        engine.beside_others = true;
         files::repair(Path::new(path.utf8()?), &engine, slots.functions())
     }
 }
