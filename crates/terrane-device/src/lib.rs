@@ -12,6 +12,7 @@
 //! * [`Buffer`]: memory for bytes that are in use for a short time, kept for the next use.
 //! * [`ProcessUsage`]: the time and memory that this process used.
 
+mod allocator;
 mod batch;
 mod buffers;
 mod call;
@@ -34,6 +35,7 @@ mod region;
 mod ring;
 mod usage;
 
+pub use allocator::return_freed_memory;
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes, buffer_at_least};
 pub use buffers::{Buffer, buffer_capacity, keep_buffer, take_buffer};
 pub use call::Call;
@@ -41,7 +43,6 @@ pub use disk::{Disk, DiskLock, File, Lines, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use following::FollowingDisk;
-pub use mapping::return_freed_memory;
 pub use memory::{MemDisk, SECTOR_BYTES};
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
