@@ -10,7 +10,8 @@
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test selects.
 //! * [`pm`]: persistent memory.
 //! * [`Buffer`]: memory for bytes that are in use for a short time, kept for the next use.
-//! * [`ProcessUsage`]: the time and memory that this process used.
+//! * [`ProcessUsage`]: the time and memory that this process used. [`MemoryLimit`]: a ceiling of memory for
+//!   another one.
 
 mod allocator;
 mod batch;
@@ -22,6 +23,7 @@ mod flow;
 mod following;
 mod mapping;
 mod memory;
+mod memory_limit;
 mod metered;
 pub mod pm;
 mod posix;
@@ -44,6 +46,7 @@ pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use following::FollowingDisk;
 pub use memory::{MemDisk, SECTOR_BYTES};
+pub use memory_limit::MemoryLimit;
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
 pub use priority::{lower_priority, pin_to_processor};
