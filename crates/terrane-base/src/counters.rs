@@ -92,6 +92,7 @@ read_counters! {
     rows_stepped, counter, "rows", "Steps of scans to the next or previous row.";
     operands_resolved, counter, "operands", "Operands of merges that point reads and scans folded.";
     versions_skipped, counter, "versions", "Versions that scans passed one by one and did not show: too new, older, or deletes.";
+    deletes_skipped, counter, "deletes", "Deletes of one key among these versions.";
 }
 
 impl AddAssign for ReadCounters {
