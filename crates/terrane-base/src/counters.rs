@@ -92,6 +92,7 @@ read_counters! {
     rows_stepped, counter, "rows", "Steps of scans to the next or previous row.";
     operands_resolved, counter, "operands", "Merge operands that point reads and scans folded.";
     versions_skipped, counter, "versions", "Versions that scans skipped one by one: too new, older than the shown version, or deletes.";
+    deletes_skipped, counter, "deletes", "Deletes of one key among these versions.";
 }
 
 impl AddAssign for ReadCounters {

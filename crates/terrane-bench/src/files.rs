@@ -59,24 +59,6 @@ pub fn remove_directory(path: &Path) -> Result<()> {
     }
 }
 
-/// Writes one line to a file of the kernel, which exists.
-///
-/// # Errors
-/// `Io`, naming the file.
-pub fn write_control(path: &Path, line: &str) -> Result<()> {
-    use std::io::Write;
-    let file = fs::OpenOptions::new().write(true).open(path);
-    file.and_then(|mut file| file.write_all(line.as_bytes())).map_err(|error| Error::io("write", path, error))
-}
-
-/// Removes a directory of the kernel, which must be empty of processes.
-///
-/// # Errors
-/// `Io`, naming the directory.
-pub fn remove_control(path: &Path) -> Result<()> {
-    fs::remove_dir(path).map_err(|error| Error::io("remove", path, error))
-}
-
 /// Removes a directory unless it holds something.
 ///
 /// # Errors

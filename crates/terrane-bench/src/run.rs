@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::Env;
+use terrane_device::MemoryLimit;
 
-use crate::child::limit::MemoryLimit;
 use crate::child::parent::{self, Launcher, Outcome};
 use crate::child::protocol::{Event, Job};
 use crate::error::{Error, Result};

@@ -10,8 +10,10 @@
 //! * [`FaultyDisk`]: wraps any of them and fails the calls that a test selects.
 //! * [`pm`]: persistent memory.
 //! * [`Buffer`]: memory for bytes that are in use for a short time, kept for the next use.
-//! * [`ProcessUsage`]: the time and memory that this process used.
+//! * [`ProcessUsage`]: the time and memory that this process used. [`MemoryLimit`]: a ceiling of memory for
+//!   another one.
 
+mod allocator;
 mod batch;
 mod buffers;
 mod call;
@@ -21,6 +23,7 @@ mod flow;
 mod following;
 mod mapping;
 mod memory;
+mod memory_limit;
 mod metered;
 pub mod pm;
 mod posix;
@@ -34,6 +37,7 @@ mod region;
 mod ring;
 mod usage;
 
+pub use allocator::return_freed_memory;
 pub use batch::{Announced, FileRead, PendingRead, ReadBytes, buffer_at_least};
 pub use buffers::{Buffer, buffer_capacity, keep_buffer, take_buffer};
 pub use call::Call;
@@ -41,8 +45,8 @@ pub use disk::{Disk, DiskLock, File, Lines, OpenMode};
 pub use faulty::{Failure, Fault, FaultyDisk};
 pub use flow::{Flow, FlowCounts};
 pub use following::FollowingDisk;
-pub use mapping::return_freed_memory;
 pub use memory::{MemDisk, SECTOR_BYTES};
+pub use memory_limit::MemoryLimit;
 pub use metered::MeteredDisk;
 pub use posix::PosixDisk;
 pub use priority::{lower_priority, pin_to_processor};

@@ -104,16 +104,6 @@ pub(crate) fn advise_huge(start: NonNull<u8>, len: usize) {
     let _ = unsafe { madvise(start.cast(), len, Advice::LinuxHugepage) };
 }
 
-/// Makes the C library's allocator return the pages of freed allocations to the system. It walks its free
-/// lists, at about a microsecond each, so only background threads call this. Without effect elsewhere: other
-/// allocators return pages on their own.
-pub fn return_freed_memory() {
-    #[cfg(all(target_os = "linux", target_env = "gnu", not(miri)))]
-    // SAFETY: may be called from any thread at any time, and touches no memory in use. Whether it gave
-    // something back is of no interest.
-    let _ = unsafe { libc::malloc_trim(0) };
-}
-
 /// Gives the pages that lie in a buffer back to the system and keeps its addresses. Its bytes are any
 /// afterwards, mostly 0; the next store to a page allocates it again. Returns false if the system did not
 /// take them, as where memory is locked.

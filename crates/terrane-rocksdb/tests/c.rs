@@ -3,7 +3,7 @@
 //! `TERRANE_VALGRIND=1` they run under valgrind, and errors and leaks fail.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
@@ -33,8 +33,25 @@ fn run(name: &str) {
 
 /// Runs a program on the directory `data` in a directory; says whether it could.
 fn run_in(name: &str, directory: &TempDir) -> bool {
+    let Some(mut command) = compiled(name, directory) else { return false };
+    let output = command.output().expect("the program runs");
+    check_end(name, &output);
+    true
+}
+
+fn check_end(name: &str, output: &Output) {
+    assert!(
+        output.status.success(),
+        "{name}: {}\n{}",
+        output.status,
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// Compiles a program, and says how it is run on the directory `data` in a directory; `None` where it cannot.
+fn compiled(name: &str, directory: &TempDir) -> Option<Command> {
     if !has_compiler() {
-        return false;
+        return None;
     }
     let sources = Path::new(env!("CARGO_MANIFEST_DIR"));
     let program = directory.path().join("program");
@@ -63,15 +80,8 @@ fn run_in(name: &str, directory: &TempDir) -> bool {
             valgrind
         }
     };
-    let output =
-        command.arg(&data).env("LD_LIBRARY_PATH", directory.path()).output().expect("the program runs");
-    assert!(
-        output.status.success(),
-        "{name}: {}\n{}",
-        output.status,
-        String::from_utf8_lossy(&output.stderr)
-    );
-    true
+    command.arg(&data).env("LD_LIBRARY_PATH", directory.path());
+    Some(command)
 }
 
 /// A program that was linked with another release looks for that one's name: a link of it will do.
@@ -115,154 +125,48 @@ fn a_program_that_was_linked_with_another_release_runs() {
     assert!(run().success(), "it finds the library by the name that it was linked with");
 }
 
-#[test]
-fn open() {
-    run("open");
+/// Tests that run the program of their name.
+macro_rules! programs {
+    ($($name:ident)*) => {$(
+        #[test]
+        fn $name() {
+            run(stringify!($name));
+        }
+    )*};
 }
 
-#[test]
-fn data() {
-    run("data");
-}
-
-#[test]
-fn families() {
-    run("families");
-}
-
-#[test]
-fn batch() {
-    run("batch");
-}
-
-#[test]
-fn records() {
-    run("records");
-}
-
-#[test]
-fn failed() {
-    run("failed");
-}
-
-#[test]
-fn indexed() {
-    run("indexed");
-}
-
-#[test]
-fn transactions() {
-    run("transactions");
-}
-
-#[test]
-fn optimistic() {
-    run("optimistic");
-}
-
-#[test]
-fn prepared() {
-    run("prepared");
-}
-
-#[test]
-fn runs() {
-    run("runs");
-}
-
-#[test]
-fn walfilter() {
-    run("walfilter");
-}
-
-#[test]
-fn iterator() {
-    run("iterator");
-}
-
-#[test]
-fn callbacks() {
-    run("callbacks");
-}
-
-#[test]
-fn info() {
-    run("info");
-}
-
-#[test]
-fn comparator() {
-    run("comparator");
-}
-
-#[test]
-fn ordered() {
-    run("ordered");
-}
-
-#[test]
-fn timestamps() {
-    run("timestamps");
-}
-
-#[test]
-fn files() {
-    run("files");
-}
-
-#[test]
-fn log() {
-    run("log");
-}
-
-#[test]
-fn maintain() {
-    run("maintain");
-}
-
-#[test]
-fn objects() {
-    run("objects");
-}
-
-#[test]
-fn threads() {
-    run("threads");
-}
-
-#[test]
-fn backup() {
-    run("backup");
-}
-
-#[test]
-fn secondary() {
-    run("secondary");
-}
-
-#[test]
-fn metadata() {
-    run("metadata");
-}
-
-#[test]
-fn statistics() {
-    run("statistics");
-}
-
-#[test]
-fn ignored() {
-    run("ignored");
-}
-
-#[test]
-fn strict() {
-    run("strict");
-}
-
-#[test]
-fn listener() {
-    run("listener");
+programs! {
+    open
+    data
+    families
+    batch
+    records
+    failed
+    indexed
+    transactions
+    optimistic
+    prepared
+    runs
+    walfilter
+    iterator
+    callbacks
+    info
+    comparator
+    ordered
+    timestamps
+    files
+    log
+    maintain
+    objects
+    threads
+    backup
+    secondary
+    metadata
+    statistics
+    ignored
+    strict
+    listener
+    blobs
 }
 
 /// An operator of a Rust program: the value is the last operand.
@@ -348,7 +252,48 @@ fn native() -> terrane::Result<()> {
     Ok(())
 }
 
+/// Batch `number` of the writer beside the readers of `beside.c`.
+fn write_numbered(db: &terrane::Db, tables: &[terrane::Table; 2], number: u64) -> terrane::Result<()> {
+    let mut batch = terrane::Batch::new();
+    let value = format!("{number:010}").repeat(20);
+    for table in tables {
+        for row in 0..32 {
+            batch.put(table, format!("row{row:04}"), &value)?;
+        }
+        if number % 2 == 1 {
+            batch.put(table, "odd", "")?;
+        } else {
+            batch.delete(table, "odd")?;
+        }
+    }
+    db.write(&batch, terrane::Durability::Buffered)?;
+    Ok(())
+}
+
+/// A C program reads a database that this process writes, flushes and compacts until the program has ended.
 #[test]
-fn blobs() {
-    run("blobs");
+fn beside() -> terrane::Result<()> {
+    let directory = tempfile::tempdir().expect("temporary directory");
+    let db = terrane::Db::open(directory.path().join("data"))?;
+    let tables = [db.default_table().clone(), db.create_table("other", &terrane::TableOptions::new())?];
+    write_numbered(&db, &tables, 1)?;
+    let Some(mut command) = compiled("beside", &directory) else { return Ok(()) };
+    let mut program =
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("the program runs");
+    for number in 2.. {
+        if program.try_wait().expect("a child can be asked").is_some() {
+            break;
+        }
+        write_numbered(&db, &tables, number)?;
+        if number % 16 == 0 {
+            db.flush()?;
+        }
+        if number % 64 == 0 {
+            for table in &tables {
+                db.compact_range(table, ..)?;
+            }
+        }
+    }
+    check_end("beside", &program.wait_with_output().expect("its output is there"));
+    db.close()
 }

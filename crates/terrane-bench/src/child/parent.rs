@@ -12,8 +12,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::time::Duration;
 
 use terrane::Env;
+use terrane_device::MemoryLimit;
 
-use super::limit::MemoryLimit;
 use super::protocol::{Event, Job};
 use crate::error::{Error, Result};
 
@@ -118,7 +118,7 @@ fn converse(
 ) -> Result<Outcome> {
     if let Some(limit) = limit {
         // Before it has its job: it has allocated nothing yet.
-        limit.add(child.id())?;
+        limit.add(child.id()).map_err(Error::Io)?;
     }
     let mut input = child.stdin.take().expect("piped");
     let text = serde_json::to_string(job).expect("a job is plain data");

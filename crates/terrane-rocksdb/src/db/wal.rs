@@ -107,6 +107,8 @@ fn updates(database: Option<&Database>, seq: u64) -> Result<Option<Box<LogIter>>
         Kind::Invalid => {
             Failure::new("NotFound", format_args!("Requested sequence not yet written in the db ({error})"))
         }
+        // A later attempt finds as little.
+        Kind::Gone => Failure::new("NotFound", error),
         _ => error.into(),
     })?;
     let mut iter = LogIter { changes, database: database.clone(), current: None, failure: None };

@@ -68,8 +68,9 @@ fn word(kind: Kind) -> &'static str {
         Kind::Full => "IO error: No space left on device",
         Kind::Corrupt => "Corruption",
         Kind::Cancelled => "Shutdown in progress",
-        Kind::NotFound | Kind::Gone => "NotFound",
-        Kind::TooOld => "Operation failed. Try again.",
+        Kind::NotFound => "NotFound",
+        // Data of a view that its writer has merged away: a newer view has them.
+        Kind::Gone | Kind::TooOld => "Operation failed. Try again.",
         Kind::TimedOut => "Operation timed out",
         _ => "IO error",
     }
@@ -121,5 +122,11 @@ mod tests {
         assert!(failure.text().starts_with("IO error: No such file or directory: "), "{}", failure.text());
         let failure = Failure::from(Error::new(Kind::NotFound, "there is no table \"x\""));
         assert!(failure.text().starts_with("NotFound: "), "{}", failure.text());
+    }
+
+    #[test]
+    fn data_that_a_writer_has_merged_away_are_no_missing_key() {
+        let failure = Failure::from(Error::gone("extent 1:2 of db", None));
+        assert!(failure.text().starts_with("Operation failed. Try again.: "), "{}", failure.text());
     }
 }

@@ -108,7 +108,7 @@ impl Iter {
         let began = self.statistics.as_ref().map(|_| (moment(), read_counters()));
         self.failure = self.source.go(motion).err();
         if let (Some(statistics), Some((began, counters))) = (&self.statistics, began) {
-            statistics.found_blocks(counters);
+            statistics.searched(counters);
             statistics.sought(moment().saturating_sub(began));
         }
         if let Some(prefix) = &mut self.prefix {
@@ -124,10 +124,13 @@ impl Iter {
     /// Takes a step of the caller, and counts it.
     #[inline(never)]
     fn counted_step(&mut self, motion: Motion<'_>) {
-        if let Some(statistics) = &self.statistics {
-            statistics.stepped(matches!(motion, Motion::Next));
-        }
+        let before = self.statistics.as_ref().map(|_| read_counters());
+        let is_forward = matches!(motion, Motion::Next);
         self.step(motion);
+        if let (Some(statistics), Some(before)) = (&self.statistics, before) {
+            statistics.stepped(is_forward);
+            statistics.searched(before);
+        }
     }
 
     /// [`Iter::counted_step`] to the next row.

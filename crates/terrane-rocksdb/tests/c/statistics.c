@@ -3,7 +3,7 @@
 
 #include "check.h"
 
-enum { CACHE_MISS = 0, CACHE_HIT = 1, KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
+enum { CACHE_MISS = 0, CACHE_HIT = 1, FILTER_USEFUL = 35, FILTER_POSITIVE = 36, FILTER_TRUE_POSITIVE = 37, ITER_SKIP = 70, KEYS_WRITTEN = 58, KEYS_READ = 59, BYTES_WRITTEN = 61, BYTES_READ = 62, SEEKS = 63, NEXTS = 64, FLUSH_BYTES = 96 };
 enum { DB_GET = 0, DB_WRITE = 1, DB_SEEK = 15, FLUSH_TIME = 50 };
 
 static uint64_t histogram(rocksdb_options_t* options, uint32_t number) {
@@ -54,10 +54,43 @@ int main(int count, char** arguments) {
   rocksdb_flushoptions_t* flush = rocksdb_flushoptions_create();
   rocksdb_flush(db, flush, &error);
   CHECK_OK(error);
-  rocksdb_flushoptions_destroy(flush);
   /* A flush counts itself when it has answered, and what it wrote may be merged then. */
   wait_for_compactions(db);
   CHECK(ticker(options, FLUSH_BYTES) > 0 && histogram(options, FLUSH_TIME) >= 1);
+  /* Of keys within the range of a table file, a filter refuses nearly all that are absent; one row is there. */
+  put(second, "a", "v");
+  put(second, "z", "v");
+  rocksdb_flush(second, flush, &error);
+  CHECK_OK(error);
+  rocksdb_flushoptions_destroy(flush);
+  const uint64_t asked = ticker(options, FILTER_USEFUL) + ticker(options, FILTER_POSITIVE);
+  for (int i = 0; i < 100; i++) {
+    char key[8];
+    snprintf(key, sizeof key, "m%d", i);
+    CHECK_GET(second, reading, key, NULL);
+  }
+  CHECK(ticker(options, FILTER_USEFUL) > 0);
+  CHECK(ticker(options, FILTER_USEFUL) + ticker(options, FILTER_POSITIVE) == asked + 100);
+  const uint64_t found = ticker(options, FILTER_TRUE_POSITIVE);
+  CHECK_GET(second, reading, "a", "v");
+  CHECK(ticker(options, FILTER_TRUE_POSITIVE) == found + 1);
+  /* An iterator passes deletes and what they hide. */
+  rocksdb_writeoptions_t* writing = rocksdb_writeoptions_create();
+  rocksdb_delete(second, writing, "k", 1, &error);
+  CHECK_OK(error);
+  rocksdb_writeoptions_destroy(writing);
+  const uint64_t skipped = ticker(options, ITER_SKIP);
+  rocksdb_perfcontext_t* context = rocksdb_perfcontext_create();
+  iter = rocksdb_create_iterator(second, reading);
+  rocksdb_iter_seek(iter, "a", 1);
+  CHECK(ticker(options, ITER_SKIP) == skipped);
+  rocksdb_iter_next(iter);
+  CHECK_ROW(iter, "z", "v");
+  rocksdb_iter_destroy(iter);
+  CHECK(ticker(options, ITER_SKIP) == skipped + 2);
+  CHECK(rocksdb_perfcontext_metric(context, rocksdb_internal_key_skipped_count) == 2);
+  CHECK(rocksdb_perfcontext_metric(context, rocksdb_internal_delete_skipped_count) == 1);
+  rocksdb_perfcontext_destroy(context);
   CHECK(ticker(options, 12345) == 0 && histogram(options, 12345) == 0);
   /* Another handle of the same database comes and goes. */
   rocksdb_t* follower = rocksdb_open_as_secondary(options, path, second_path, &error);
@@ -82,16 +115,16 @@ int main(int count, char** arguments) {
   rocksdb_close(follower);
   CHECK(ticker(options, CACHE_MISS) >= missed + once);
   put(db, "k", "v");
-  CHECK(ticker(options, KEYS_WRITTEN) == 12);
+  CHECK(ticker(options, KEYS_WRITTEN) == 15);
   rocksdb_close(db);
-  CHECK(ticker(options, KEYS_WRITTEN) == 12 && ticker(options, FLUSH_BYTES) > 0);
+  CHECK(ticker(options, KEYS_WRITTEN) == 15 && ticker(options, FLUSH_BYTES) > 0);
   put(second, "k", "v");
   rocksdb_close(second);
-  CHECK(ticker(options, KEYS_WRITTEN) == 13);
+  CHECK(ticker(options, KEYS_WRITTEN) == 16);
   char* text = rocksdb_options_statistics_get_string(options);
-  CHECK(strstr(text, "rocksdb.number.keys.written COUNT : 13\n") != NULL);
+  CHECK(strstr(text, "rocksdb.number.keys.written COUNT : 16\n") != NULL);
   CHECK(strstr(text, "rocksdb.block.cache.hit COUNT : ") != NULL);
-  CHECK(strstr(text, "rocksdb.db.write.micros P50 : ") != NULL && strstr(text, "COUNT : 13 SUM : ") != NULL);
+  CHECK(strstr(text, "rocksdb.db.write.micros P50 : ") != NULL && strstr(text, "COUNT : 16 SUM : ") != NULL);
   rocksdb_free(text);
   rocksdb_options_destroy(options);
   rocksdb_readoptions_destroy(reading);

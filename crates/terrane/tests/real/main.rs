@@ -37,12 +37,14 @@ pub(crate) enum Outcome {
 
 type Case = (&'static str, fn() -> Outcome);
 
-const CASES: [Case; 6] = [
+const CASES: [Case; 8] = [
     ("a_killed_writer_loses_nothing_acknowledged", kill::run),
     ("a_full_tmpfs_refuses_writes_until_there_is_space", space::on_tmpfs),
     ("a_full_ext4_refuses_writes_until_there_is_space", space::on_ext4),
     ("a_read_only_mount_serves_readers_and_refuses_writers", space::read_only_mount),
     ("the_memory_of_the_process_stays_near_its_ceiling", memory::run),
+    ("a_memory_cgroup_of_the_promised_size_kills_no_process", memory::run_in_cgroup),
+    ("a_memory_cgroup_of_the_promised_size_kills_no_process_with_jemalloc", memory::run_with_jemalloc),
     ("every_system_call_may_fail", calls::run),
 ];
 

@@ -1,41 +1,55 @@
 //! The memory of the whole process under a small ceiling: a child loads several times as much as the ceiling,
-//! overwrites it, reads it in random order and scans it, by four or sixty-four threads, and says at its end
-//! how much memory it had at most (`VmHWM` of `/proc/self/status`, with the text and the mapped segments).
+//! overwrites it, reads it in random order and scans it, by four or sixty-four threads. Then one of them
+//! checks the database, copies it in two ways, compacts it and reads it whole while the others go on reading
+//! and writing.
 //!
-//! The promise is `memory_bytes` and 24 MiB (`docs/promises.md`) for a release build. This program is built
-//! with debug assertions and information, and carries tests: [`SLACK`] is what it may have beyond. A process
-//! whose memory follows its data passes that by far: the data are larger than both together.
+//! The promise is `memory_bytes` and 24 MiB (`docs/promises.md`).
+//! * [`run`]: the child says at its end how much memory it had at most (`VmHWM` of `/proc/self/status`, with
+//!   the text and the mapped segments). The promise is for a release build. This program is built with debug
+//!   assertions and information, and carries tests: [`SLACK`] is what it may have beyond.
+//! * [`run_in_cgroup`]: a memory cgroup of just that size would kill it. There the kernel drops pages of the
+//!   text and of mapped files when they are too many, so nothing is allowed beyond.
+//! * [`run_with_jemalloc`]: the same with another allocator, preloaded.
+//!
+//! A process whose memory follows its data passes all of these by far: the data are larger.
 //!
 //! Not run where `/proc` is missing, and in the builds of sanitizers, which have memory of their own.
 
+use std::io::{BufRead, Write};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use terrane::{Batch, Compression, Db, Durability, Options};
+use terrane::{Backups, Batch, Compression, Db, Durability, Options};
 use terrane_base::Rng;
+use terrane_device::MemoryLimit;
 
 use crate::{Outcome, number_from_env};
 
-/// Ceilings in MiB, each with the threads and the rows that are loaded, a multiple of these.
-const CEILINGS: [(u64, u64, u64); 4] =
-    [(16, 4, 80_000), (16, 64, 80_000), (64, 4, 140_800), (64, 64, 140_800)];
+/// The work of a child: its ceiling in MiB, its threads, and the rows that it loads, a multiple of these.
+type Load = (u64, u64, u64);
+
+const LOADS: [Load; 4] = [(16, 4, 80_000), (16, 64, 80_000), (64, 4, 140_800), (64, 64, 140_800)];
+/// Those in a cgroup.
+const LOADS_IN_CGROUP: [Load; 3] = [LOADS[0], LOADS[1], LOADS[3]];
+/// Those with jemalloc: more threads need settings of it.
+const LOADS_WITH_JEMALLOC: [Load; 2] = [(16, 4, 80_000), (16, 16, 80_000)];
+const JEMALLOC: &str = "libjemalloc.so.2";
 const VALUE_BYTES: usize = 1000;
 const MIB: u64 = 1 << 20;
 /// Memory that the promise allows beside the ceiling.
 const BESIDE: u64 = 24 * MIB;
-/// Memory that a test build may take beyond the promise.
+/// Memory that a test build may take beyond the promise where the kernel drops none of its pages.
 const SLACK: u64 = 8 * MIB;
 
 pub(crate) fn run() -> Outcome {
-    if option_env!("RUSTFLAGS").is_some_and(|flags| flags.contains("sanitizer")) {
-        return Outcome::NotRun("a sanitizer has memory of its own".to_owned());
-    }
-    if most_so_far().is_none() {
-        return Outcome::NotRun("/proc/self/status has no VmHWM".to_owned());
+    if let Some(why) = obstacle() {
+        return Outcome::NotRun(why);
     }
     let mut seen = Vec::new();
-    for (ceiling, threads, rows) in CEILINGS {
-        let most = of_child(ceiling, threads, rows);
+    for load in LOADS {
+        let (ceiling, threads, rows) = load;
+        let most = of_child(load, None, None);
         let allowed = ceiling * MIB + BESIDE + SLACK;
         assert!(rows * VALUE_BYTES as u64 > allowed, "a process that held its data would pass the limit");
         assert!(
@@ -47,20 +61,90 @@ pub(crate) fn run() -> Outcome {
     Outcome::Passed(seen.join(", "))
 }
 
-/// The most memory that a child has under this ceiling, in bytes.
-fn of_child(ceiling: u64, threads: u64, rows: u64) -> u64 {
-    let dir = tempfile::tempdir().unwrap();
-    let output = Command::new(std::env::current_exe().unwrap())
+pub(crate) fn run_in_cgroup() -> Outcome {
+    all_in_cgroups(&LOADS_IN_CGROUP, None)
+}
+
+pub(crate) fn run_with_jemalloc() -> Outcome {
+    let probe =
+        Command::new(std::env::current_exe().unwrap()).arg("--list").env("LD_PRELOAD", JEMALLOC).output();
+    // The dynamic linker complains of a library that it does not find, and starts the program without it.
+    let complaint = String::from_utf8_lossy(&probe.unwrap().stderr).trim().to_owned();
+    if !complaint.is_empty() {
+        return Outcome::NotRun(complaint);
+    }
+    all_in_cgroups(&LOADS_WITH_JEMALLOC, Some(JEMALLOC))
+}
+
+fn all_in_cgroups(loads: &[Load], allocator: Option<&str>) -> Outcome {
+    if let Some(why) = obstacle().or_else(files_are_memory) {
+        return Outcome::NotRun(why);
+    }
+    let mut seen = Vec::new();
+    for load in loads {
+        let (ceiling, threads, rows) = *load;
+        let allowed = ceiling * MIB + BESIDE;
+        assert!(rows * VALUE_BYTES as u64 > allowed, "a process that held its data would be killed");
+        let limit = match MemoryLimit::new(allowed) {
+            Ok(limit) => limit,
+            Err(why) => return Outcome::NotRun(why),
+        };
+        of_child(*load, Some(&limit), allocator);
+        seen.push(format!("{threads} threads in {} MiB", allowed / MIB));
+    }
+    Outcome::Passed(seen.join(", "))
+}
+
+/// Why the memory of a process says nothing here.
+fn obstacle() -> Option<String> {
+    if option_env!("RUSTFLAGS").is_some_and(|flags| flags.contains("sanitizer")) {
+        return Some("a sanitizer has memory of its own".to_owned());
+    }
+    most_so_far().is_none().then(|| "/proc/self/status has no VmHWM".to_owned())
+}
+
+/// The directory of the build, which hardly ever lies in memory, as the one of temporary files may: a cgroup
+/// counts files in memory as memory.
+const PLACE: &str = env!("CARGO_TARGET_TMPDIR");
+
+/// Says so if the files of a test would be in memory.
+fn files_are_memory() -> Option<String> {
+    let output = Command::new("stat").args(["-f", "-c", "%T", PLACE]).stdin(Stdio::null()).output();
+    let is_memory = output.is_ok_and(|output| output.stdout.starts_with(b"tmpfs"));
+    is_memory.then(|| format!("{PLACE} is in memory"))
+}
+
+/// The most memory that a child has with this load, in bytes; within a limit that kills it, and with an
+/// allocator that is preloaded, if there are these.
+fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) -> u64 {
+    let (ceiling, threads, rows) = load;
+    let dir = tempfile::tempdir_in(PLACE).unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
         .env("TERRANE_REAL_CHILD", "memory")
         .env("TERRANE_REAL_DIR", dir.path().join("db"))
         .env("TERRANE_REAL_MEMORY", ceiling.to_string())
         .env("TERRANE_REAL_THREADS", threads.to_string())
         .env("TERRANE_REAL_ROWS", rows.to_string())
-        .stdin(Stdio::null())
-        .output()
-        .unwrap();
+        .env_remove("LD_PRELOAD")
+        .env_remove("MALLOC_CONF");
+    if let Some(allocator) = allocator {
+        command.env("LD_PRELOAD", allocator).env("TERRANE_REAL_ALLOCATOR", allocator);
+    }
+    let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = piped.spawn().unwrap();
+    if let Some(limit) = limit {
+        // Before it begins: it has allocated hardly anything yet.
+        limit.add(child.id()).unwrap();
+    }
+    child.stdin.take().unwrap().write_all(b"go\n").unwrap();
+    let output = child.wait_with_output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success(), "{ceiling} MiB: {}: {complaint}", output.status);
+    let what =
+        format!("memory_bytes {ceiling} MiB, {threads} threads, {}", allocator.unwrap_or("usual allocator"));
+    let is_killed = limit.is_some() && output.status.signal() == Some(9);
+    assert!(!is_killed, "{what}: the kernel killed the process, which exceeded memory_bytes and 24 MiB");
+    assert!(output.status.success(), "{what}: {}: {complaint}", output.status);
     String::from_utf8(output.stdout).unwrap().trim().parse().unwrap()
 }
 
@@ -73,6 +157,13 @@ fn most_so_far() -> Option<u64> {
 
 /// The child: prints its most memory in bytes.
 pub(crate) fn child(dir: &Path) {
+    let mut line = String::new();
+    std::io::stdin().lock().read_line(&mut line).unwrap();
+    assert_eq!(line, "go\n", "the parent has taken care of the limit");
+    if let Ok(allocator) = std::env::var("TERRANE_REAL_ALLOCATOR") {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        assert!(maps.contains(&allocator), "{allocator} is a part of the process");
+    }
     let (rows, threads) =
         (number_from_env("TERRANE_REAL_ROWS", 1), number_from_env("TERRANE_REAL_THREADS", 1));
     let options = Options {
@@ -100,8 +191,24 @@ pub(crate) fn child(dir: &Path) {
         let read = db.range(from..).take(share as usize / 2).map(|row| row.unwrap().1.len()).sum::<usize>();
         assert_eq!(read, share as usize / 2 * VALUE_BYTES);
     });
+    by_threads(threads, &|thread| match thread {
+        0 => jobs(&db, dir, rows),
+        _ => write(&db, thread + 2 * threads, (thread..rows).step_by(8 * threads as usize)),
+    });
     db.close().unwrap();
     println!("{}", most_so_far().unwrap());
+}
+
+/// The work that costs memory beside reads and writes.
+fn jobs(db: &Db, dir: &Path, rows: u64) {
+    let report = db.check(&mut |_, _| {}).unwrap();
+    assert!(report.findings.is_empty(), "{:?}", report.findings);
+    db.checkpoint(dir.with_file_name("checkpoint")).unwrap();
+    Backups::open(dir.with_file_name("backups")).create(db).unwrap();
+    db.compact_range(db.default_table(), ..).unwrap();
+    // As an export does.
+    let bytes = db.iter().map(|row| row.unwrap().1.len()).sum::<usize>();
+    assert_eq!(bytes, rows as usize * VALUE_BYTES);
 }
 
 fn by_threads(threads: u64, work: &(dyn Fn(u64) + Sync)) {

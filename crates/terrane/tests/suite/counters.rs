@@ -131,7 +131,7 @@ fn scans_count_seeks_steps_and_what_they_pass_over() {
     assert_eq!((steps.seeks, steps.rows_stepped, steps.reads), (1, 20, 0));
     assert!(steps.runs_sought >= 3, "memtable, run and level: {steps:?}");
     assert!(steps.index_blocks_searched >= 2 && steps.data_blocks_searched >= 2, "{steps:?}");
-    assert_eq!(steps.versions_skipped, 0);
+    assert_eq!((steps.versions_skipped, steps.deletes_skipped), (0, 0));
     for number in 10..15 {
         db.delete(key(number * 2)).unwrap();
     }
@@ -141,6 +141,13 @@ fn scans_count_seeks_steps_and_what_they_pass_over() {
         assert_eq!(cursor.row().unwrap().0, key(30));
     });
     assert_eq!(gap.versions_skipped, 10, "five deletes and what they hide");
+    assert_eq!(gap.deletes_skipped, 5);
+    let mut cursor = db.default_table().cursor();
+    let back = counted(|| {
+        cursor.seek_back(key(28)).unwrap();
+        assert_eq!(cursor.row().unwrap().0, key(18));
+    });
+    assert_eq!((back.versions_skipped, back.deletes_skipped), (10, 5), "backward as forward");
     let all = counted(|| assert_eq!(db.default_table().iter().count() as u64, KEYS - 5));
     assert_eq!((all.seeks, all.rows_stepped), (1, KEYS - 5));
 }

@@ -13,9 +13,29 @@ pub(super) fn is_same(left: &[u8], right: &[u8]) -> bool {
     }
 }
 
-pub(super) fn count_skipped(versions: u64) {
-    if versions > 0 {
-        count(|cells| add(&cells.versions_skipped, versions));
+/// The versions that a scan passed over before it came to a row.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Skipped {
+    pub(super) versions: u64,
+    /// Those of them that are deletes.
+    pub(super) deletes: u64,
+}
+
+impl Skipped {
+    /// Of the versions of one key that a scan met, `deletes` among them, all but the value that it shows.
+    pub(super) fn of_key(met: u32, shows_value: bool, deletes: u64) -> Skipped {
+        Skipped { versions: u64::from(met) - u64::from(shows_value), deletes }
+    }
+
+    /// Adds it to the counters of the calling thread.
+    pub(super) fn count(self) {
+        debug_assert!(self.deletes <= self.versions, "each delete that is passed is a version: {self:?}");
+        if self.versions > 0 {
+            count(|cells| {
+                add(&cells.versions_skipped, self.versions);
+                add(&cells.deletes_skipped, self.deletes);
+            });
+        }
     }
 }
 

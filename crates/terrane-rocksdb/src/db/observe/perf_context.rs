@@ -13,13 +13,14 @@ pub(crate) struct PerfContext {
 }
 
 /// Numbers of the header, names and values: what has a counterpart.
-fn metrics(read: &ReadCounters) -> [(i32, &'static str, u64); 8] {
+fn metrics(read: &ReadCounters) -> [(i32, &'static str, u64); 9] {
     let searched = read.index_blocks_searched + read.data_blocks_searched;
     [
         (1, "block_cache_hit_count", searched.saturating_sub(read.blocks_missed)),
         (2, "block_read_count", read.blocks_missed),
         (3, "block_read_byte", read.device_bytes_read),
         (10, "internal_key_skipped_count", read.versions_skipped),
+        (11, "internal_delete_skipped_count", read.deletes_skipped),
         (13, "internal_merge_count", read.operands_resolved),
         (44, "bloom_sst_hit_count", read.filter_probes.saturating_sub(read.filter_negatives)),
         (45, "bloom_sst_miss_count", read.filter_negatives),
@@ -28,7 +29,7 @@ fn metrics(read: &ReadCounters) -> [(i32, &'static str, u64); 8] {
 }
 
 impl PerfContext {
-    fn metrics(&self) -> [(i32, &'static str, u64); 8] {
+    fn metrics(&self) -> [(i32, &'static str, u64); 9] {
         metrics(&(read_counters() - self.since))
     }
 }

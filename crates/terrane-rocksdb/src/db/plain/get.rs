@@ -65,7 +65,7 @@ fn read_specially(
         family.seen().get_into(key, value).map_err(Failure::from)
     };
     if let (Some(statistics), Some((began, counters))) = (&family.statistics, began) {
-        statistics.found_blocks(counters);
+        statistics.searched(counters);
         let len = matches!(found, Ok(true)).then_some(value.len());
         statistics.read(moment().saturating_sub(began), len);
     }

@@ -92,7 +92,7 @@ fn read_table(
         None => table.multi_get_into(keys, &mut values)?,
     }
     if let (Some(statistics), Some((began, counters))) = (&family.statistics, began) {
-        statistics.found_blocks(counters);
+        statistics.searched(counters);
         let found = values.iter().filter(Option::is_some).count();
         statistics.multi_get(moment().saturating_sub(began), keys.len(), found);
     }

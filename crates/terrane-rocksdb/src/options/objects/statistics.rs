@@ -26,9 +26,15 @@ enum From {
 }
 
 /// Tickers: RocksDB's number and name, and where it comes from.
-const TICKERS: [(u32, &str, From); 20] = [
+const TICKERS: [(u32, &str, From); 27] = [
     (0, "rocksdb.block.cache.miss", From::Metric("cache_misses")),
     (1, "rocksdb.block.cache.hit", From::Calls(|calls| &calls.block_hits)),
+    (35, "rocksdb.bloom.filter.useful", From::Calls(|calls| &calls.filters_useful)),
+    (36, "rocksdb.bloom.filter.full.positive", From::Calls(|calls| &calls.filters_positive)),
+    (37, "rocksdb.bloom.filter.full.true.positive", From::Calls(|calls| &calls.filters_true_positive)),
+    (38, "rocksdb.bloom.filter.prefix.checked", From::Calls(|calls| &calls.prefixes_checked)),
+    (39, "rocksdb.bloom.filter.prefix.useful", From::Calls(|calls| &calls.prefixes_useful)),
+    (40, "rocksdb.bloom.filter.prefix.true.positive", From::Calls(|calls| &calls.prefixes_true_positive)),
     (58, "rocksdb.number.keys.written", From::Metric("records_written")),
     (59, "rocksdb.number.keys.read", From::Calls(|calls| &calls.keys_read)),
     (61, "rocksdb.bytes.written", From::Metric("bytes_written")),
@@ -36,6 +42,7 @@ const TICKERS: [(u32, &str, From); 20] = [
     (63, "rocksdb.number.db.seek", From::Calls(|calls| &calls.seeks)),
     (64, "rocksdb.number.db.next", From::Calls(|calls| &calls.nexts)),
     (65, "rocksdb.number.db.prev", From::Calls(|calls| &calls.prevs)),
+    (70, "rocksdb.number.iter.skip", From::Calls(|calls| &calls.versions_skipped)),
     (76, "rocksdb.stall.micros", From::Metric("writes_paused_micros")),
     (78, "rocksdb.number.multiget.get", From::Calls(|calls| &calls.multi_gets)),
     (79, "rocksdb.number.multiget.keys.read", From::Calls(|calls| &calls.multi_get_keys)),
@@ -80,6 +87,13 @@ struct Calls {
     multi_get_keys: AtomicU64,
     multi_get_found: AtomicU64,
     block_hits: AtomicU64,
+    filters_useful: AtomicU64,
+    filters_positive: AtomicU64,
+    filters_true_positive: AtomicU64,
+    prefixes_checked: AtomicU64,
+    prefixes_useful: AtomicU64,
+    prefixes_true_positive: AtomicU64,
+    versions_skipped: AtomicU64,
     get: Distribution,
     write: Distribution,
     multi_get: Distribution,
@@ -182,13 +196,27 @@ impl Statistics {
         text
     }
 
-    /// Counts the blocks that a call of this thread found in the cache since `before`.
-    pub(crate) fn found_blocks(&self, before: ReadCounters) {
+    /// Counts what a call of this thread searched since `before`: blocks that it found in the cache, answers
+    /// of filters, versions that it passed.
+    pub(crate) fn searched(&self, before: ReadCounters) {
         let read = read_counters() - before;
-        let searched = read.index_blocks_searched + read.data_blocks_searched + read.filter_probes;
-        let hits = searched.saturating_sub(read.blocks_missed);
-        if hits > 0 {
-            self.calls.block_hits.fetch_add(hits, Ordering::Relaxed);
+        let blocks = read.index_blocks_searched + read.data_blocks_searched + read.filter_probes;
+        let positive = read.filter_probes.saturating_sub(read.filter_negatives);
+        let prefix_positive = read.prefix_probes.saturating_sub(read.prefix_negatives);
+        let calls = &self.calls;
+        for (counter, more) in [
+            (&calls.block_hits, blocks.saturating_sub(read.blocks_missed)),
+            (&calls.filters_useful, read.filter_negatives),
+            (&calls.filters_positive, positive),
+            (&calls.filters_true_positive, positive.saturating_sub(read.filter_positives_false)),
+            (&calls.prefixes_checked, read.prefix_probes),
+            (&calls.prefixes_useful, read.prefix_negatives),
+            (&calls.prefixes_true_positive, prefix_positive.saturating_sub(read.prefix_positives_false)),
+            (&calls.versions_skipped, read.versions_skipped),
+        ] {
+            if more > 0 {
+                counter.fetch_add(more, Ordering::Relaxed);
+            }
         }
     }
 

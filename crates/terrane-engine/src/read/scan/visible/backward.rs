@@ -3,7 +3,7 @@
 use terrane_base::{Cursor, Result, SeqKind};
 
 use super::{Position, STEPS_BEFORE_SEEK, Scan};
-use crate::read::scan::steps::{count_skipped, is_same};
+use crate::read::scan::steps::{Skipped, is_same};
 
 impl<C: Cursor> Scan<C> {
     /// Moves the cursor backward over whole keys until one has a visible version, and copies that.
@@ -58,7 +58,7 @@ impl<C: Cursor> Scan<C> {
             "the walk begins at a version of the key"
         );
         let (mut is_value, mut is_operand) = (false, false);
-        let mut steps = 0;
+        let (mut steps, mut deletes) = (0, 0);
         while let Some(entry) = self.cursor.entry() {
             // The first is that of the key itself.
             if steps > 0 && !is_same(entry.key, &self.key) {
@@ -67,7 +67,7 @@ impl<C: Cursor> Scan<C> {
             if entry.seq_kind.seq() > self.seq || steps > STEPS_BEFORE_SEEK {
                 // Everything from here up to the key's newest version is invisible, or there are many
                 // versions.
-                count_skipped(u64::from(steps) - u64::from(is_value));
+                Skipped::of_key(steps, is_value, deletes).count();
                 return self.jump_over_versions(is_value, is_operand || steps > STEPS_BEFORE_SEEK, pointer);
             }
             self.value.clear();
@@ -77,6 +77,7 @@ impl<C: Cursor> Scan<C> {
                 self.value.extend_from_slice(entry.value);
             } else {
                 is_operand = entry.seq_kind.is_merge();
+                deletes += u64::from(entry.seq_kind.is_delete());
                 let prefix =
                     if is_operand { None } else { self.meaning.prefix(entry.seq_kind, entry.value)? };
                 is_value = prefix.is_some();
@@ -85,7 +86,7 @@ impl<C: Cursor> Scan<C> {
             steps += 1;
             self.cursor.prev()?;
         }
-        count_skipped(u64::from(steps) - u64::from(is_value));
+        Skipped::of_key(steps, is_value, deletes).count();
         if is_operand {
             return self.jump_over_versions(is_value, true, pointer);
         }

@@ -3,16 +3,16 @@
 use terrane_base::{Cursor, Result};
 
 use super::{Position, STEPS_BEFORE_SEEK, Scan};
-use crate::read::scan::steps::{count_skipped, is_same, seek_past};
+use crate::read::scan::steps::{Skipped, is_same, seek_past};
 
 impl<C: Cursor> Scan<C> {
     /// [`Scan::find_forward`] where the cursor is at anything else.
     #[inline(never)]
     pub(super) fn look_forward(&mut self, skip: bool) -> Result<()> {
-        let mut skipped = 0;
+        let mut skipped = Skipped::default();
         let found = self.pass_hidden(skip, &mut skipped);
-        count_skipped(skipped);
-        self.meaning.semantics.skips().note(skipped);
+        skipped.count();
+        self.meaning.semantics.skips().note(skipped.versions);
         debug_assert!(
             !matches!(
                 self.position,
@@ -24,7 +24,7 @@ impl<C: Cursor> Scan<C> {
     }
 
     /// [`Scan::find_forward`]; adds what it passes over to `skipped`.
-    fn pass_hidden(&mut self, mut skip: bool, skipped: &mut u64) -> Result<()> {
+    fn pass_hidden(&mut self, mut skip: bool, skipped: &mut Skipped) -> Result<()> {
         self.position = Position::Nowhere;
         let mut steps = 0;
         while let Some(entry) = self.cursor.entry() {
@@ -49,8 +49,9 @@ impl<C: Cursor> Scan<C> {
                     self.position = Position::Forward;
                     return if entry.seq_kind.is_pointer() { self.meet_pointer() } else { Ok(()) };
                 }
-                *skipped += 1;
-                self.meaning.semantics.skips().check(*skipped)?;
+                skipped.versions += 1;
+                skipped.deletes += u64::from(entry.seq_kind.is_delete());
+                self.meaning.semantics.skips().check(skipped.versions)?;
                 self.key.clear();
                 self.key.extend_from_slice(entry.key);
                 skip = true;
@@ -58,8 +59,8 @@ impl<C: Cursor> Scan<C> {
                 self.cursor.next_key()?;
                 continue;
             }
-            *skipped += 1;
-            self.meaning.semantics.skips().check(*skipped)?;
+            skipped.versions += 1;
+            self.meaning.semantics.skips().check(skipped.versions)?;
             steps += 1;
             if steps <= STEPS_BEFORE_SEEK {
                 if decided { self.cursor.next_key()? } else { self.cursor.next()? }
