@@ -68,17 +68,17 @@ fn merged_rows(count: u64, operand_len: u64) -> World {
     world
 }
 
-/// Removes everything.
+/// Removes rows with odd numbers. If it removed all, nothing would be written, and no part would end.
 #[derive(Debug)]
-struct Nothing;
+struct EvenRows;
 
-impl CompactionFilter for Nothing {
+impl CompactionFilter for EvenRows {
     fn name(&self) -> &str {
-        "nothing"
+        "even-rows"
     }
 
-    fn filter(&self, _key: &[u8], _value: &[u8]) -> FilterDecision {
-        FilterDecision::Remove
+    fn filter(&self, key: &[u8], _value: &[u8]) -> FilterDecision {
+        if key[key.len() - 1].is_multiple_of(2) { FilterDecision::Keep } else { FilterDecision::Remove }
     }
 }
 
@@ -96,8 +96,8 @@ fn a_job_with_a_filter_that_ends_early_leaves_each_row_or_removes_it() {
     assert!(spec.is_in_parts() && before.len() as u64 == ROWS);
     let control = World::control();
     control.fold_with(built_in("append").expect("it is built in"));
-    control.filter_with(Arc::new(Nothing), SeqNo(0));
-    let (filtered, compactor) = (spec.filtered_by(&Nothing), world.compactor.clone());
+    control.filter_with(Arc::new(EvenRows), SeqNo(0));
+    let (filtered, compactor) = (spec.filtered_by(&EvenRows), world.compactor.clone());
     let ended = compactor.run_in_parts(&filtered, &control, &mut |part: JobResult| {
         world.publish(&part);
         control.cancel(CancelCause::Asked);
@@ -109,7 +109,8 @@ fn a_job_with_a_filter_that_ends_early_leaves_each_row_or_removes_it() {
     let behind = contents(&world);
     let made = behind.iter().find(|(key, value)| before.get(*key) != Some(value));
     assert!(made.is_none(), "nobody wrote {made:?}");
-    assert!(ended.is_ok() && behind.is_empty(), "no part ends the job: {} rows", behind.len());
+    let left = behind.len() as u64;
+    assert!(ended.is_ok() && left == ROWS / 2, "no part ends the job: {left} rows");
 }
 
 /// A job that is run again begins behind the parts that it has published.
