@@ -97,6 +97,11 @@ bugs! {
     ForgetSnapshots: "merge: snapshots", "a merge keeps nothing for snapshots", "terrane-compaction suite merge::a_snapshot_keeps";
     ForgetNewestVersion: "merge: versions", "a merge forgets the newest version of a key", "terrane-compaction suite merge::a_flush_goes";
     PartWithinExtent: "merge: parts", "a part of a job ends within an extent of its target", "terrane-compaction suite model::parts_of_jobs";
+    PartBetweenVersions: "merge: parts", "a part ends between two versions of a key", "terrane-compaction suite ended_parts::every_reader";
+    PartOfRangeDeletes: "merge: parts", "a job with range deletes has parts", "terrane-compaction suite ended_parts::every_reader";
+    PartUnhidesOlder: "merge: parts", "an extent goes with a part though an older input has versions left that it hides", "terrane-compaction suite ended_parts::every_reader";
+    PartUnderFilter: "merge: parts", "a job with a filter has parts though versions of its rows stay above its target", "terrane-compaction suite room::a_job_with_a_filter";
+    PartOfRisingJob: "merge: parts", "a job that moves a level up has parts", "terrane-compaction suite scripts::scripts_print";
     RangeDeleteForgetsSnapshots: "merge: snapshots", "what a range delete hides is dropped though a snapshot sees it", "terrane suite range_deletes::point_reads_and_scans";
     DropUnderSnapshot: "dropped extents: snapshots", "extents are dropped that a snapshot sees", "terrane suite bulk::a_snapshot_keeps";
     DropNewerExtent: "dropped extents: order", "an extent is dropped from above older ones that stay", "terrane suite bulk::dropping_extents_reveals_no_older_version";
@@ -260,6 +265,9 @@ bugs! {
     KeepLongSegment: "invariant 8", "a long segment that was prepared stays where room is made for a batch", "terrane-engine suite large_batches::a_batch_near_the_limit";
     FlushByMergeOnly: "a full device", "a flush whose merge with level 1 has no room does not go on as a run", "terrane-engine suite small_device::a_flush_without_room_for_a_merge";
     LeaveNoRoom: "a full device", "the journal takes the space that the flush of it needs", "terrane-engine suite small_device::a_full_device_has_rows";
+    LeaveNoMergeRoom: "a full device", "segments leave no room for the merges behind the flush", "terrane-journal suite full_device::the_kept_room_has_a_segment";
+    DeletesTakeMergeRoom: "a full device", "segments of deletes take the room of a merge", "terrane-journal suite full_device::the_kept_room_has_a_segment";
+    TakeKeptRoomAgain: "a full device", "a second segment takes of the kept room though nothing was flushed since", "terrane-journal suite sizes::a_journal_leaves_room";
     AttemptForEachWriter: "a full device", "each refused writer has all flushed again, though nothing has changed", "terrane-engine suite small_device::a_batch_that_is_refused_again";
     TrimWaitsForCheck: "a full device", "a job waits for a check of the journal, and refused writers for the job", "terrane-engine terrane_engine a_refused_writer_waits_for_no_check";
     ForgetTables: "a full device", "the room that the journal leaves does not count what each table takes", "terrane-engine suite small_device::many_small_tables";
@@ -296,6 +304,7 @@ bugs! {
     TrustListedNumber: "earlier states: nothing of another one", "an object that a replaced writer created late counts for one of an earlier state that was deleted", "terrane-remote suite followers::past::an_object_of_a_replaced_writer";
     OpenCutJournal: "earlier states: one moment", "an earlier state is opened though the front of its journal was deleted", "terrane-remote suite followers::past::a_deleted_moment_is_refused";
     TrustIdleLook: "follower: nothing is left out", "a view does not notice a writer that comes while it is made", "terrane-engine suite follow::a_writer_that_comes_while";
+    TakeUnseenLockForFree: "follower: nothing is left out", "a view that cannot see the lock takes the database for one without a writer", "terrane-engine suite announced::a_view_that_cannot_see_the_lock";
     FollowPastMark: "follower: nothing is left out", "a view goes on behind extents that are announced and not decided", "terrane-engine suite announced::readers_of_changes_get_an_announced_ingest_if_it_succeeded";
 }
 

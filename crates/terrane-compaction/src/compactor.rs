@@ -28,8 +28,8 @@ pub trait Compactor: Send + Sync {
     fn run(&self, spec: &JobSpec, control: &JobControl) -> Result<JobResult>;
 
     /// Runs a job to its end, and publishes finished parts meanwhile if it [is in
-    /// parts](JobSpec::is_in_parts). A part replaces extents of the target only; the final result has the
-    /// rest, and the work of all parts.
+    /// parts](JobSpec::is_in_parts). A part replaces extents of the target, and removes those of other inputs
+    /// that are merged as a whole; the final result has the rest, and the work of all parts.
     ///
     /// # Errors
     /// As [`Compactor::run`], and errors of `publish`, which owns the part's extents even then.

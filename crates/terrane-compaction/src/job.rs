@@ -1,6 +1,7 @@
 //! Jobs and their results as plain values: a thread or a remote host may run a job, and only the engine makes
 //! its result durable.
 
+mod filtered;
 mod frame;
 mod report;
 mod request;
@@ -265,8 +266,8 @@ impl JobSpec {
     }
 
     /// Returns true if parts of the result may be published before the job ends. No input is deeper than the
-    /// target then: a part takes extents from the target alone, so versions that a delete of theirs hid would
-    /// be seen again in a deeper one.
+    /// target then: extents of a deeper one that the end of a part divides stay, so versions that a delete of
+    /// the target hid would be seen again there.
     #[must_use]
     pub fn is_in_parts(&self) -> bool {
         self.part_bytes != u64::MAX

@@ -115,8 +115,8 @@ struct Merge<'a, 'c, C> {
     next_look: u64,
     /// Bytes written at which the next part may end.
     part_end: u64,
-    /// Extents of the target that earlier parts have replaced.
-    replaced: usize,
+    /// Extents of each source that earlier parts have removed.
+    removed: Vec<usize>,
 }
 
 impl<'a, C: Cursor> Merge<'a, '_, C> {
@@ -142,8 +142,8 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
         let sink = Sink::new(spec, output, ranges, place.control);
         let order = Order::new(&sources, spec.collation());
         verify!(spec.check());
-        let part_end = spec.part_bytes;
-        Ok(Merge { spec, place, sources, order, sink, step_bytes, next_look: 0, part_end, replaced: 0 })
+        let (part_end, removed) = (spec.part_bytes, vec![0; sources.len()]);
+        Ok(Merge { spec, place, sources, order, sink, step_bytes, next_look: 0, part_end, removed })
     }
 
     /// Returns true if a step of a flush ends here: every begun extent of L1 is done, and either enough was
@@ -299,13 +299,12 @@ impl<'a, C: Cursor> Merge<'a, '_, C> {
             Source::Run(_) => None,
         });
         let unmerged = self.next_key();
-        let runs: Vec<_> = self.sources.iter().filter_map(Source::as_run).collect();
         let target = self.spec.target;
-        let used = |run: &&RunSource<'a>| {
-            let first = if run.input().place == target { self.replaced } else { 0 };
-            (run.input().place, &run.input().extents[first..run.consumed()])
-        };
-        let used: Vec<(manifest::Place, &[ExtentMeta])> = runs.iter().map(used).collect();
+        let runs = self.sources.iter().zip(&self.removed).filter_map(|(source, from)| {
+            let run = source.as_run()?;
+            Some((run.input().place, &run.input().extents[*from..run.consumed()]))
+        });
+        let used: Vec<(manifest::Place, &[ExtentMeta])> = runs.collect();
         let mut work = self.sink.work;
         let behind = unmerged.as_deref().map_or(Behind::Nothing, Behind::Key);
         let blamed = self.first_input();

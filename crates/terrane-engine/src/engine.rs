@@ -210,9 +210,16 @@ impl Engine {
         self.manifest.close()
     }
 
-    /// Flushes everything that was ever acknowledged: commits that come meanwhile are refused, or they would
-    /// be acknowledged after the flush and lost.
+    /// Flushes everything that was ever acknowledged.
     fn drain(&self) -> Result<()> {
+        self.begin_drain();
+        // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no
+        // worker waits for one.
+        self.flush_and_wait(&self.catalog.all())
+    }
+
+    /// From now on commits are refused, or they would be acknowledged behind the last flush and lost.
+    pub(crate) fn begin_drain(&self) {
         debug_assert!(
             self.options.journal == JournalMode::Off,
             "the journal keeps records that are only in memory"
@@ -223,8 +230,5 @@ impl Engine {
         // A background that is paused would refuse.
         self.background.scheduler.drain();
         self.events.look_again();
-        // Not by `flush`, which refuses the thread of listeners: a listener may close its database, and no
-        // worker waits for one.
-        self.flush_and_wait(&self.catalog.all())
     }
 }

@@ -57,5 +57,5 @@ pub use scanner::ExtentScanner;
 pub use scope::Scope;
 pub use swip::{Epoch, enter};
 pub use value_cursors::{Placed, ValueCursors, ValuePlace};
-pub use verify::verify_extent;
+pub use verify::{verify_extent, verify_extent_counting};
 pub use writer::{ExtentWriter, WriterSettings};

@@ -27,12 +27,19 @@ use crate::loader::{open_block, placed, read, read_filter, read_index, read_rang
 /// Takes the memory of one block and the index.
 #[must_use]
 pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
+    verify_extent_counting(meta, store).0
+}
+
+/// As [`verify_extent`], with the number of operands of merges among the entries.
+#[must_use]
+pub fn verify_extent_counting(meta: &ExtentMeta, store: &dyn Store) -> (Vec<Error>, u64) {
     let mut check = Check {
         meta,
         store,
         findings: Vec::new(),
         moments: Vec::new(),
         references: References::default(),
+        operands: 0,
         origin_end: None,
     };
     check.footer();
@@ -43,7 +50,7 @@ pub fn verify_extent(meta: &ExtentMeta, store: &dyn Store) -> Vec<Error> {
         check.sums(&rows, ranges.as_ref());
     }
     check.padding();
-    check.findings
+    (check.findings, check.operands)
 }
 
 struct Check<'a> {
@@ -54,6 +61,8 @@ struct Check<'a> {
     moments: Vec<Moment>,
     /// The value tables that they point into.
     references: References,
+    /// The operands among them.
+    operands: u64,
     /// Where the part ends that says where the extent comes from: only its footer tells.
     origin_end: Option<u64>,
 }
@@ -173,6 +182,7 @@ impl Check<'_> {
             end = Some((entry.key.len(), entry.seq_kind.seq()));
             Expiry::note(&mut self.moments, entry.seq_kind, entry.value);
             self.references.note(&entry);
+            self.operands += u64::from(entry.seq_kind.is_merge());
             strangers += u32::from(self.meta.value_table.is_some() && !entry.seq_kind.is_plain_put());
             cursor.next(block);
         }

@@ -64,7 +64,8 @@ pub struct Follower {
 #[derive(Clone, Debug, Default)]
 struct Turn {
     stats: FollowerStats,
-    /// The error of the lock, if a process had the database open for writing when the view was made.
+    /// The error of the lock, if a process had the database open for writing when the view was made, or if it
+    /// could not be seen.
     writer: Option<Error>,
     /// The moment that it shows, if the parts lie elsewhere.
     moment: Option<Moment>,
@@ -325,7 +326,9 @@ impl Follower {
     }
 
     /// The words of the directory's lock about the process that had the database open for writing when the
-    /// present view was made; `None` if no process had, or its parts lie elsewhere.
+    /// present view was made; `None` if no process had, or its parts lie elsewhere. If the lock could not be
+    /// seen (its file is missing or may not be read, or the file system has no locks), the reason: the view
+    /// was then made as beside a writer, and leaves out what a writer might not have decided yet.
     ///
     /// ```
     /// # let dir = tempfile::tempdir().expect("temporary directory");

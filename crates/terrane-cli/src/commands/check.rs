@@ -26,7 +26,10 @@ pub(super) fn run(engine: &Engine, command: &Check, out: &mut dyn Write) -> Resu
     let report = check(&mut db, follower.as_ref(), &stop)?;
     // Findings come first: rows that cannot be read are among them.
     let is_sound = !report.is_cancelled && report.findings.is_empty();
-    let unfolded = if is_sound { unfolded_of(&mut db, follower.as_ref(), &stop)? } else { Vec::new() };
+    let unfolded = match is_sound {
+        true => unfolded_of(&mut db, &report.with_operands, follower.as_ref(), &stop)?,
+        false => Vec::new(),
+    };
     // The open has read the journal already, every checksum of it, or there would be no open database.
     let replayed = db.stats().records_recovered;
     if command.json {
@@ -97,12 +100,13 @@ fn check_once(db: &Db, stop: &AtomicBool) -> Result<CheckReport, Failure> {
 /// [`unfolded`] of a newer view where a writer beside gave up extents meanwhile.
 fn unfolded_of(
     db: &mut Db,
+    with_operands: &[String],
     follower: Option<&Follower>,
     stop: &AtomicBool,
 ) -> Result<Vec<Unfolded>, Failure> {
     let mut retries = 0;
     loop {
-        match (unfolded(db, stop), follower) {
+        match (unfolded(db, with_operands, stop), follower) {
             (Err(gone), Some(follower)) if gone.code == Code::NotFound && retries < RETRIES_MAX => {
                 retries += 1;
                 follower.catch_up()?;
@@ -136,10 +140,11 @@ impl Unfolded {
     }
 }
 
-/// Reads the rows of tables with merge operators that the command has.
-fn unfolded(db: &Db, stop: &AtomicBool) -> Result<Vec<Unfolded>, Failure> {
+/// Reads the rows of tables with operands, whose merge operators the command has. Keys without operands have
+/// nothing to fold: tables of such keys only are not read again behind their check.
+fn unfolded(db: &Db, with_operands: &[String], stop: &AtomicBool) -> Result<Vec<Unfolded>, Failure> {
     let mut all = Vec::new();
-    for name in db.tables() {
+    for name in db.tables().into_iter().filter(|name| with_operands.contains(name)) {
         let table = db.table(&name)?;
         let Some(operator) = known_operator(&table).filter(|_| table.is_ordered()) else { continue };
         let mut found = Unfolded { table: name, operator, count: 0, shown: Vec::new() };

@@ -128,27 +128,24 @@ fn open_to_write(path: &Path, options: &Options) -> Result<Db, Failure> {
 }
 
 /// Opens a view, which keeps no writer out, and its follower; says of which commit it is beside a writer.
+/// Only a journal in persistent memory is read with the lock: a reader maps the pool, which its writer must
+/// have to itself.
 fn open_view(path: &Path, options: &Options, says: bool) -> Result<(Db, Option<Follower>), Failure> {
-    let follower = match Db::open_follower_with(path, options, functions::reading()) {
-        Ok(follower) => follower,
-        Err(error) => {
-            // Where no process writes, an opening with the lock says for good why.
-            let opened = match Db::open_with_functions(path, options, functions::reading()) {
-                Err(busy) if busy.kind() == Kind::Busy => Err(error),
-                opened => opened,
-            };
-            let db = opened.map_err(|error| refused(error, options))?;
-            report_break(&db, path, true);
-            return Ok((db, None));
-        }
-    };
+    if options.pmem_path.get().is_some() {
+        let opened = Db::open_with_functions(path, options, functions::reading());
+        let db = opened.map_err(|error| refused(error, options))?;
+        report_break(&db, path, true);
+        return Ok((db, None));
+    }
+    let opened = Db::open_follower_with(path, options, functions::reading());
+    let follower = opened.map_err(|error| refused(error, options))?;
     let view = follower.view();
     debug_assert!(view.options().read_only, "a view is never written to");
     match follower.writer() {
         _ if !says => {}
         Some(writer) => {
             let (why, seq) = (text::shown(&writer), follower.stats().seq);
-            eprintln!("terrane: {why}: reading it beside its writer, as it is at commit {seq}");
+            eprintln!("terrane: {why}: reading it as beside a writer, as it is at commit {seq}");
         }
         None => report_break(&view, path, true),
     }

@@ -18,8 +18,7 @@ fn control_characters_of_names_do_not_reach_the_terminal() {
 #[test]
 fn drop_extents_and_delete_range_want_consent() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(2000));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 2000);
     shell.ok("compact db");
     shell.fails("drop-extents db", 2, &["every extent of table \"default\"", "2,000 versions", "--yes"]);
     assert!(shell.ok("drop-extents db --dry-run").starts_with("would drop every extent"));
@@ -92,8 +91,7 @@ fn a_wrong_file_or_directory_is_not_called_damage() {
 #[test]
 fn a_range_that_ends_before_it_begins_is_refused() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(20));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 20);
     for line in ["scan", "count", "estimate", "compact", "drop-extents --yes", "export"] {
         let (command, rest) = line.split_once(' ').unwrap_or((line, ""));
         let line = format!("{command} db --from p9 --to p0 {rest}");
@@ -174,8 +172,7 @@ fn changes_begin_with_the_oldest_that_are_kept() {
 #[test]
 fn every_list_is_shown_as_json_too() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(50));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 50);
     shell.ok("tables db --create visits --set merge_operator=counter");
     shell.ok("export db rows.extents");
     let objects = |line: &str| -> Vec<serde_json::Value> {

@@ -3,8 +3,8 @@
 
 use std::process::Stdio;
 
-use crate::common::{Shell, people};
-use crate::deployment::{deployed, deployment};
+use crate::common::Shell;
+use crate::deployment::deployed_to_clone;
 use crate::signals::{kill, signalled};
 
 #[test]
@@ -22,8 +22,7 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
         );
         shell.file(file, text);
     }
-    shell.file("people.jsonl", people(300));
-    shell.ok("import app.toml people.jsonl --key id");
+    shell.fill("app.toml", 300);
     shell.ok("compact app.toml");
     shell.ok("put app.toml ada Lovelace --sync");
     let would = shell.ok("clone app.toml copy.toml --dry-run");
@@ -74,8 +73,7 @@ fn a_deployment_is_cloned_of_now_and_of_an_earlier_commit() {
 /// are some.
 #[test]
 fn the_rest_of_an_unfinished_clone_is_removed_with_consent() {
-    let shell = deployed();
-    deployment(&shell, "copy.toml", "journal-copy", "copy");
+    let shell = deployed_to_clone(1);
     shell.ok("put app.toml ada Lovelace --sync");
     let bucket = shell.path("bucket");
     let copy = |what: &str| {
@@ -156,10 +154,7 @@ fn pins_for_programs(shell: &Shell, pins: &str) {
 /// A clone that a signal ends leaves nothing; the same command makes it then.
 #[test]
 fn a_clone_that_is_stopped_leaves_nothing() {
-    let shell = deployed();
-    deployment(&shell, "copy.toml", "journal-copy", "copy");
-    shell.file("p.jsonl", people(2000));
-    shell.ok("import app.toml p.jsonl --key id");
+    let shell = deployed_to_clone(2000);
     let (code, error) = signalled(&shell, "clone app.toml copy.toml");
     let pins = shell.ok("clone app.toml --pins").lines().count();
     if code == 7 {

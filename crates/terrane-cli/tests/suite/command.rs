@@ -102,8 +102,7 @@ fn tables() {
 #[test]
 fn shape_stats_check_compact() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(2000));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 2000);
     assert!(shell.ok("compact db").contains("compacted db"));
     let shape = shell.ok("shape db");
     assert!(shape.contains("table default: 2 sorted runs"), "{shape}");
@@ -149,8 +148,7 @@ fn stats_counts_the_sizes_of_keys_and_values() {
 #[test]
 fn check_names_a_changed_byte() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(2000));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 2000);
     shell.ok("compact db");
     let data = only_file(&shell.path("db/data"));
     let mut bytes = std::fs::read(&data).unwrap();
@@ -218,8 +216,7 @@ fn errors_name_the_thing_and_return_their_code() {
 #[test]
 fn a_closed_pipe_ends_quietly() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(20_000));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 20_000);
     let mut child = shell.command("scan db").stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     drop(child.stdout.take());
     let output = child.wait_with_output().unwrap();
@@ -271,8 +268,7 @@ fn the_tour_runs_twice() {
 #[test]
 fn repair_writes_a_new_database_and_names_lost_rows() {
     let shell = Shell::new();
-    shell.file("people.jsonl", people(3000));
-    shell.ok("import db people.jsonl --key id");
+    shell.fill("db", 3000);
     shell.ok("compact db");
     let said = shell.ok("repair db whole");
     assert!(said.contains("0 losses"), "{said}");
@@ -296,8 +292,7 @@ fn repair_writes_a_new_database_and_names_lost_rows() {
 #[test]
 fn repair_counts_what_no_manifest_names() {
     let shell = Shell::new();
-    shell.file("people.jsonl", people(30));
-    shell.ok("import db people.jsonl --key id");
+    shell.fill("db", 30);
     let said = shell.ok("repair db whole");
     assert!(said.contains(", 0 of them in no readable part of the manifest"), "{said}");
     for entry in std::fs::read_dir(shell.path("db")).unwrap() {

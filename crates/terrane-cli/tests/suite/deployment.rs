@@ -3,12 +3,20 @@
 use terrane_base::env::Env;
 use terrane_remote::At;
 
-use crate::common::{Shell, people, without_wait};
+use crate::common::{Shell, without_wait};
 
 /// A deployment `app.toml` with a bucket in a directory beside it.
 pub(crate) fn deployed() -> Shell {
     let shell = Shell::new();
     deployment(&shell, "app.toml", "journal", "app");
+    shell
+}
+
+/// [`deployed`] with so many rows, and the deployment `copy.toml` for a clone of it.
+pub(crate) fn deployed_to_clone(rows: usize) -> Shell {
+    let shell = deployed();
+    deployment(&shell, "copy.toml", "journal-copy", "copy");
+    shell.fill("app.toml", rows);
     shell
 }
 
@@ -38,8 +46,7 @@ fn commands_take_a_deployment_as_they_take_a_directory() {
     shell.ok("put app.toml ada Lovelace");
     // It is only in the journal yet.
     assert_eq!(shell.ok("get app.toml ada"), "Lovelace");
-    shell.file("people.jsonl", people(300));
-    shell.ok("import app.toml people.jsonl --key id");
+    shell.fill("app.toml", 300);
     assert_eq!(shell.ok("count app.toml --prefix p"), "300\n");
     shell.ok("compact app.toml");
     assert_eq!(shell.ok("scan app.toml --prefix p --limit 2 --keys"), "p000000\np000001\n");

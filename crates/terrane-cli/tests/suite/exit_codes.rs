@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use terrane::{Db, Options};
 
-use crate::common::{Shell, people};
+use crate::common::Shell;
 
 /// Runs each line and asserts its exit code; what it says has this part.
 #[track_caller]
@@ -61,8 +61,7 @@ fn a_missing_file_has_one_code() {
 /// A database with extents.
 fn filled() -> Shell {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(2000));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 2000);
     shell.ok("compact db");
     shell
 }

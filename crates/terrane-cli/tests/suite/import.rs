@@ -106,8 +106,7 @@ fn an_import_that_skips_bad_rows_ends_at_a_table_that_cannot_be_made() {
 #[test]
 fn a_complete_import_is_not_repeated_and_a_changed_input_is_refused() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(5));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 5);
     assert!(shell.ok("import db p.jsonl --key id").contains("imported already: 5 records"));
     shell.fails("import db p.jsonl --key name", 2, &["format or key fields", "--restart"]);
     shell.file("p.jsonl", people(4));
@@ -124,8 +123,7 @@ fn a_complete_import_is_not_repeated_and_a_changed_input_is_refused() {
 #[test]
 fn a_file_that_grew_is_gone_on_with() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(5));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 5);
     shell.file("p.jsonl", people(8));
     let said = shell.ok("import db p.jsonl --key id");
     assert!(said.starts_with("imported 3 records") && said.contains("with the import before 8"), "{said}");
@@ -196,8 +194,7 @@ fn a_batch_that_fails_is_not_counted_and_takes_no_other_row_with_it() {
 #[test]
 fn an_import_leaves_nothing_to_replay() {
     let shell = Shell::new();
-    shell.file("p.jsonl", people(2000));
-    shell.ok("import db p.jsonl --key id");
+    shell.fill("db", 2000);
     let check = shell.ok("check db");
     assert!(check.contains(" 0 journaled records"), "{check}");
 }

@@ -6,13 +6,12 @@ use std::process::Command;
 
 use terrane_format::extent;
 
-use crate::common::{Shell, people};
+use crate::common::Shell;
 
 #[test]
 fn repair_sets_an_index_block_right_and_says_so() {
     let shell = Shell::new();
-    shell.file("people.jsonl", people(3000));
-    shell.ok("import db people.jsonl --key id");
+    shell.fill("db", 3000);
     shell.ok("compact db");
     let path = shell.path("db/data/000001.ext");
     let mut bytes = std::fs::read(&path).unwrap();

@@ -4,7 +4,7 @@
 use std::fs::File;
 
 use crate::common::{Shell, people};
-use crate::deployment::{deployed, deployment};
+use crate::deployment::deployed_to_clone;
 
 /// Removes the files that a run makes, since the next one makes them again.
 fn remove_made(shell: &Shell) {
@@ -92,10 +92,7 @@ fn rows_in_a_pipe_are_their_own_progress() {
 
 #[test]
 fn a_clone_shows_how_far_it_is() {
-    let shell = deployed();
-    deployment(&shell, "copy.toml", "journal-copy", "copy");
-    shell.file("p.jsonl", people(300));
-    shell.ok("import app.toml p.jsonl --key id");
+    let shell = deployed_to_clone(300);
     let error = into_file(&shell, "clone app.toml copy.toml", Some("0"));
     assert_shown("clone", &error, false);
 }

@@ -88,7 +88,8 @@ impl<'a> Picker<'a> {
         // What only moves is re-linked, which a job in parts does not do.
         let target = Place::Level(draft.target);
         let replaces = inputs.iter().any(|input| input.place == target);
-        let has_parts = replaces && !inputs.iter().any(|input| input.is_below(target));
+        let rises = inputs.iter().any(|input| input.is_below(target));
+        let has_parts = replaces && (!rises || terrane_base::planted!(PartOfRisingJob));
         let part_bytes = if has_parts { part_bytes(draft.kind, self.shape.room_bytes) } else { u64::MAX };
         let spec = JobSpec {
             kind: draft.kind,

@@ -5,6 +5,7 @@
 mod chunks;
 mod debt;
 mod divide;
+mod ended_parts;
 mod failure;
 mod folding;
 mod fragments;

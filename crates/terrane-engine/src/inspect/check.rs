@@ -5,17 +5,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use terrane_base::record::Record;
-use terrane_base::{Error, Kind, Result, SegmentId, SeqNo};
+use terrane_base::{Cursor, Error, Kind, Result, SegmentId, SeqNo};
 use terrane_device::SegmentMemory;
 use terrane_journal::{ReplaySettings, SegmentReader, SegmentSpec, SegmentState, aside_numbers, replay};
 use terrane_levels::directory::JOURNAL;
 use terrane_levels::{KeptSegment, Metasnapshot, State};
-use terrane_table::{Extent, verify_extent};
+use terrane_table::{Extent, verify_extent_counting};
 
 use crate::observe::findings::{CheckProgress, CheckReport, Finding};
 use crate::segment_files::listed;
 use crate::shared::Shared;
 use crate::table::Table;
+use crate::table::read_view::ReadView;
 
 impl Shared {
     /// Verifies everything that is stored now; `progress` is called with the bytes done and the bytes in all.
@@ -54,11 +55,17 @@ impl Check<'_> {
     fn run(mut self, progress: &mut dyn FnMut(&CheckProgress) -> ControlFlow<()>) -> Result<CheckReport> {
         let tables = self.engine.catalog.all();
         // Pinned together: no extent that is looked at can go meanwhile.
-        let trees: Vec<_> = tables.iter().map(|table| (table, table.pinned().tree)).collect();
-        let bytes = trees.iter().map(|(_, tree)| tree.totals().bytes).sum();
+        let trees: Vec<_> = tables
+            .iter()
+            .map(|table| {
+                let view = table.pinned();
+                (table, has_operands(&view), view.tree)
+            })
+            .collect();
+        let bytes = trees.iter().map(|(_, _, tree)| tree.totals().bytes).sum();
         self.check_manifest();
-        for (table, tree) in &trees {
-            let flow = self.check_table(table, tree, &mut |report| {
+        for (table, has_operands, tree) in &trees {
+            let flow = self.check_table((table, *has_operands), tree, &mut |report| {
                 let (bytes_done, entries_done) = (report.bytes, report.entries);
                 progress(&CheckProgress { bytes_done, bytes, entries_done })
             })?;
@@ -77,9 +84,10 @@ impl Check<'_> {
     }
 
     /// Verifies the extents of a table; breaks where `progress` does, with the report of what came before.
+    /// `has_operands`: memory has some of the table.
     fn check_table(
         &mut self,
-        table: &Table,
+        (table, mut has_operands): (&Table, bool),
         tree: &Metasnapshot,
         progress: &mut dyn FnMut(&CheckReport) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>> {
@@ -94,7 +102,9 @@ impl Check<'_> {
         };
         let mut flow = ControlFlow::Continue(());
         for extent in tree.extents().map(|(_, extent)| extent).filter(is_checked) {
-            for error in verify_extent(&extent.meta, &*self.engine.store) {
+            let (errors, operands) = verify_extent_counting(&extent.meta, &*self.engine.store);
+            has_operands |= operands > 0;
+            for error in errors {
                 if error.kind() == Kind::Io {
                     return Err(error);
                 }
@@ -110,6 +120,7 @@ impl Check<'_> {
                 break;
             }
         }
+        self.report.with_operands.extend(has_operands.then(|| table.name.clone()));
         if let Err(failed) = table.semantics.collation().check() {
             // Keys that seem to lie wrongly follow from that; whatever else was found does not.
             found.retain(|error| !error.is_of_order());
@@ -231,4 +242,20 @@ impl Check<'_> {
         while reader.next_group()?.is_some() {}
         if reader.last_seq() == kept.last_seq { Ok(()) } else { Err(reader.damaged()) }
     }
+}
+
+/// Returns true if an index over records has an operand of a merge.
+fn has_operands(view: &ReadView) -> bool {
+    view.indexes().any(|index| {
+        let mut cursor = index.cursor();
+        let mut placed = cursor.seek_first();
+        while let (Ok(()), Some(entry)) = (&placed, cursor.entry()) {
+            if entry.seq_kind.is_merge() {
+                return true;
+            }
+            placed = cursor.next();
+        }
+        // What cannot be read may be one.
+        placed.is_err()
+    })
 }

@@ -12,9 +12,10 @@
 //! 4. It ends in front of extents that come in just now ([`crate::ingest_mark`]): what was committed
 //!    behind them has no reader yet, not even in the primary.
 //! 5. Where no process writes, the view is what an opening that locks the database would show: the whole
-//!    journal, with all that such an opening checks. A look at the lock in front, and the epoch of the
-//!    manifest before the look and after it say so: every opening for writing raises it. The lock is free
-//!    meanwhile.
+//!    journal, with all that such an opening checks. The lock says so, between two readings of the manifest:
+//!    it was free, and no edit came between them. A writer that was there at the first reading and has left
+//!    before the look changes nothing after it; one that came after the look begins with an edit. The lock is
+//!    free meanwhile. Where the lock cannot be seen, a view is made as beside a writer.
 //! 6. Extents are read when they are needed. The primary may have used their slots again: every index block
 //!    and filter is held against the checksum that the manifest gave this view, every data block against the
 //!    one in that index block. A read returns what the view means, or an error; the present manifest says
@@ -30,6 +31,7 @@ use terrane_base::options::Options;
 use terrane_base::{Error, ExtentId, Functions, KeyOrders, Kind, Result, SeqNo};
 use terrane_device::{Disk, FollowingDisk, PendingRead};
 use terrane_format::extent::ExtentMeta;
+use terrane_format::manifest::DatabaseId;
 use terrane_journal::{ReplaySettings, replay};
 use terrane_levels::directory::{JOURNAL, LOCK};
 use terrane_levels::{Manifest, State};
@@ -55,7 +57,7 @@ pub(crate) struct Following<'a> {
     disk: &'a Arc<dyn Disk>,
     dir: &'a Path,
     previous: Option<&'a Shared>,
-    /// True if no process has it open for writing.
+    /// True if no process has it open for writing, as far as the lock says.
     is_idle: bool,
 }
 
@@ -69,12 +71,8 @@ impl<'a> Following<'a> {
         Following { disk, dir, previous: previous.map(|engine| -> &Shared { engine }), is_idle: false }
     }
 
-    /// It, if no process has the database open for writing.
-    fn idle(self, is_idle: bool) -> Following<'a> {
-        Following { is_idle, ..self }
-    }
-
-    /// Returns true if no process had the database open for writing when the view began.
+    /// Returns true if no process had the database open for writing when the view began; false if the lock
+    /// could not be seen.
     pub(crate) fn is_idle(&self) -> bool {
         self.is_idle
     }
@@ -119,16 +117,19 @@ pub struct Viewed {
     pub engine: Arc<Engine>,
     /// How many attempts it took.
     pub attempts: u32,
-    /// The error of the lock if a process had the database open for writing: it names the process.
+    /// The error of the lock if a process had the database open for writing: it names the process. If the
+    /// lock could not be seen, the error that says why.
     pub writer: Option<Error>,
 }
 
 impl Viewed {
-    /// [`Engine::follow_on`], and the process that writes.
+    /// Makes a view, for reading, of the database in `dir` of `disk`, which another process may have open for
+    /// writing; `previous` is an older view of it.
     ///
     /// # Errors
     /// `NotFound` or `Invalid` if there is no database; `Busy` if the primary moves on faster than it can be
-    /// read, or died when it was opened with a replay filter; `Corrupt`, `Io`.
+    /// read, or is being opened with a replay filter; `Invalid` if it died in such an opening; `Corrupt`,
+    /// `Io`.
     pub fn of(
         disk: &Arc<dyn Disk>,
         dir: &Path,
@@ -143,21 +144,29 @@ impl Viewed {
         let options = Options { read_only: true, create_if_missing: false, row_cache: 0, ..options.clone() };
         let (mut attempt, mut was_alone) = (1, false);
         loop {
-            let (writer, epoch) = look_for_writer(&**own, &disk, dir);
-            let is_idle = writer.is_none();
-            debug_assert!(is_idle == epoch.is_some(), "a writer that comes is known by the epoch");
-            let following = Following::behind(&disk, dir, previous).idle(is_idle);
-            let (doors, functions) = (env.clone(), functions.clone());
-            let request = OpenRequest { disk: disk.clone(), dir, options: &options, env: doors, functions };
-            let opened = Engine::open_as(request, Way::Following(&following));
-            match opened.and_then(|engine| still_listed(&disk, dir, &engine, epoch).map(|()| engine)) {
+            let manifest = Manifest::open_read_only(disk.clone(), dir).map(|(manifest, _)| manifest);
+            // Behind the reading: a writer that has left by then left nothing behind it.
+            let writer = writer_of(&**own, dir);
+            let moment = manifest.as_ref().ok().map(moment_of);
+            let following =
+                Following { is_idle: writer.is_none(), ..Following::behind(&disk, dir, previous) };
+            let made = manifest.and_then(|manifest| {
+                let (doors, functions) = (env.clone(), functions.clone());
+                let request =
+                    OpenRequest { disk: disk.clone(), dir, options: &options, env: doors, functions };
+                let engine = Engine::open_as(request, Way::Following(&Arc::new(manifest), &following))?;
+                still_listed(&disk, dir, &engine, following.is_idle)?;
+                Ok(engine)
+            });
+            match made {
                 Ok(engine) => {
                     debug_assert!(engine.options.read_only, "a view writes nothing");
                     return Ok(Viewed { engine, attempts: attempt, writer });
                 }
                 Err(error) => {
-                    // No writer is at it, and none came and went: the epoch is the same.
-                    let is_alone = epoch == Some(epoch_of(&disk, dir)) && error.kind() != Kind::Busy;
+                    // No writer is at it, and none came and went: the manifest is the same.
+                    let may_be_alone = following.is_idle && error.kind() != Kind::Busy;
+                    let is_alone = may_be_alone && moment == present_moment(&disk, dir);
                     let is_final = is_alone && was_alone;
                     if is_final || attempt >= ATTEMPTS_MAX || !may_pass(&disk, dir, &error) {
                         return Err(error);
@@ -171,23 +180,6 @@ impl Viewed {
 }
 
 impl Engine {
-    /// A view, for reading, of the database in `dir` of `disk`, which another process may have open for
-    /// writing; `previous` is an older view of it. Also returns how many attempts it took.
-    ///
-    /// # Errors
-    /// As [`Viewed::of`].
-    pub fn follow_on(
-        disk: &Arc<dyn Disk>,
-        dir: &Path,
-        options: &Options,
-        env: &Env,
-        functions: &Functions,
-        previous: Option<&Arc<Engine>>,
-    ) -> Result<(Arc<Engine>, u32)> {
-        let viewed = Viewed::of(disk, dir, options, env, functions, previous)?;
-        Ok((viewed.engine, viewed.attempts))
-    }
-
     /// Number of the last edit of the manifest that it knows.
     #[must_use]
     pub fn edit_number(&self) -> u64 {
@@ -195,30 +187,35 @@ impl Engine {
     }
 }
 
-/// The error of the lock, if a process has the database in `dir` open for writing. Otherwise the epoch, which
-/// is read before the look: a process that opens the database for writing after it raises the epoch.
-fn look_for_writer(own: &dyn Disk, disk: &Arc<dyn Disk>, dir: &Path) -> (Option<Error>, Option<u64>) {
-    let writer = writer_of(own, dir);
-    if writer.is_some() {
-        return (writer, None);
-    }
-    let epoch = epoch_of(disk, dir);
-    match writer_of(own, dir) {
-        None => (None, Some(epoch)),
-        came => (came, None),
-    }
+/// The database of the manifest, and the number of its last edit: as long as both are the same, no process
+/// has opened the database for writing.
+fn moment_of(manifest: &Manifest) -> (DatabaseId, u64) {
+    (manifest.state().database, manifest.edit_number())
 }
 
-/// The epoch of the manifest; 0 if it cannot be read, which an attempt to read the database says.
-fn epoch_of(disk: &Arc<dyn Disk>, dir: &Path) -> u64 {
-    Manifest::open_read_only(disk.clone(), dir).map_or(0, |(_, state)| state.epoch)
+/// [`moment_of`] the present manifest; `None` if it cannot be read.
+fn present_moment(disk: &Arc<dyn Disk>, dir: &Path) -> Option<(DatabaseId, u64)> {
+    Manifest::open_read_only(disk.clone(), dir).ok().map(|(manifest, _)| moment_of(&manifest))
 }
 
-/// The error of the lock, if a process has it for writing. Takes a share of the lock for an instant, which a
-/// process that opens the database for writing outwaits.
+/// The error of the lock, if a process has it for writing, or if it cannot be seen whether one has. Takes a
+/// share of the lock for an instant, which a process that opens the database for writing outwaits.
 fn writer_of(disk: &dyn Disk, dir: &Path) -> Option<Error> {
-    let looked = disk.lock_shared(&dir.join(LOCK));
-    looked.err().filter(|error| error.kind() == Kind::Busy)
+    let path = dir.join(LOCK);
+    let unseen = |kind, why: std::fmt::Arguments<'_>| {
+        Error::new(kind, format!("{why}: a lock that cannot be seen rules no writer out"))
+    };
+    match disk.lock_shared(&path) {
+        Ok(Some(_)) => None,
+        Err(error) if error.kind() == Kind::Busy => Some(error),
+        _ if terrane_base::planted!(TakeUnseenLockForFree) => None,
+        // Its writer holds a file that was removed since, or that this process may not open.
+        Ok(None) => {
+            let why = format_args!("{} is missing, or may not be read", path.display());
+            Some(unseen(Kind::Io, why))
+        }
+        Err(error) => Some(unseen(error.kind(), format_args!("{error}"))),
+    }
 }
 
 /// Returns true if the error may come of what the primary did meanwhile.
@@ -228,13 +225,14 @@ fn may_pass(disk: &Arc<dyn Disk>, dir: &Path, error: &Error) -> bool {
 }
 
 /// Checks that no segment that was copied has left the manifest: its file could have been another one's by
-/// then. Where no process wrote when the view began, none may have opened the database for writing since: it
-/// has the `epoch` that it had then.
-fn still_listed(disk: &Arc<dyn Disk>, dir: &Path, engine: &Engine, epoch: Option<u64>) -> Result<()> {
-    let now = Manifest::open_read_only(disk.clone(), dir)?.1;
+/// then. Where no process wrote when the view began, none may have opened the database for writing since: the
+/// manifest is the same.
+fn still_listed(disk: &Arc<dyn Disk>, dir: &Path, engine: &Engine, is_idle: bool) -> Result<()> {
+    let (manifest, now) = Manifest::open_read_only(disk.clone(), dir)?;
     let before = engine.manifest.state();
-    let epoch = epoch.filter(|_| !terrane_base::planted!(TrustIdleLook));
-    let is_same = now.database == before.database && epoch.is_none_or(|epoch| now.epoch == epoch);
+    let is_idle = is_idle && !terrane_base::planted!(TrustIdleLook);
+    let is_same =
+        now.database == before.database && (!is_idle || manifest.edit_number() == engine.edit_number());
     if is_same && before.segments.keys().all(|id| now.segments.contains_key(id)) {
         return Ok(());
     }
@@ -248,7 +246,7 @@ fn still_listed(disk: &Arc<dyn Disk>, dir: &Path, engine: &Engine, epoch: Option
 /// Number of the last commit that the database in `dir` of `disk` has now, as far as another process can see.
 ///
 /// # Errors
-/// As [`Engine::follow_on`].
+/// As [`Viewed::of`]; `Busy` also if the primary died when it was opened with a replay filter.
 pub fn last_commit(disk: &Arc<dyn Disk>, dir: &Path, env: &Env) -> Result<SeqNo> {
     let disk: Arc<dyn Disk> = Arc::new(FollowingDisk::new(disk.clone()));
     let mut attempt = 1;

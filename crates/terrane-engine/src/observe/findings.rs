@@ -34,6 +34,9 @@ pub struct CheckReport {
     pub findings: Vec<Finding>,
     /// Names of tables whose key order is not registered: the order of their keys was not checked.
     pub unordered: Vec<String>,
+    /// Names of tables with operands of merges, in the levels or in memory. The rows of the others are read
+    /// without their merge operator.
+    pub with_operands: Vec<String>,
     /// Files with records that lay behind a break of the journal when the database was opened: they are not a
     /// part of it, [`repair`](crate::repair()) reads them, and nothing but the caller removes them.
     pub set_aside: Vec<PathBuf>,

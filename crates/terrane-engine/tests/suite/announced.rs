@@ -20,8 +20,8 @@ use support::{DIR, open, small_options};
 use terrane_base::env::{Clock, Env};
 use terrane_base::options::Options;
 use terrane_base::{Batch, Functions, Kind, Result, SeqNo, TableId};
-use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk};
-use terrane_engine::{Bounds, ChangeKind, Engine, Feed, FeedOptions, Ingested};
+use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, OpenMode};
+use terrane_engine::{Bounds, ChangeKind, Engine, Feed, FeedOptions, Ingested, Viewed};
 
 const ROWS: u64 = 50;
 
@@ -67,9 +67,12 @@ fn changes_of(feed: &mut Feed) -> Result<(bool, bool)> {
 }
 
 fn follow(disk: &MemDisk) -> Arc<Engine> {
-    let disk: Arc<dyn Disk> = Arc::new(disk.clone());
-    let functions = Functions::default();
-    Engine::follow_on(&disk, Path::new(DIR), &options(), &Env::real(), &functions, None).unwrap().0
+    viewed(disk.clone()).engine
+}
+
+fn viewed(disk: impl Disk + 'static) -> Viewed {
+    let disk: Arc<dyn Disk> = Arc::new(disk);
+    Viewed::of(&disk, Path::new(DIR), &options(), &Env::real(), &Functions::default(), None).unwrap()
 }
 
 /// The results of readers in another process: a view, and a reader of changes. A lock stands for a primary
@@ -189,6 +192,36 @@ fn readers_of_changes_do_not_see_a_refused_ingest() {
         engine.close().unwrap();
         reopened(&disk, mark, true);
     }
+}
+
+/// A view takes a database whose lock it cannot see for one that a process may write: it stops in front of
+/// extents that may still come in.
+#[test]
+fn a_view_that_cannot_see_the_lock_is_made_as_beside_a_writer() {
+    let fault = Fault::new(Call::Write, Failure::Full).lasting();
+    let (disk, faulty, engine, mark) = failed(&fault, Kind::Full);
+    put(&engine, b"later");
+    let lock = Path::new(DIR).join("LOCK");
+    // As of a file system without locks.
+    let unlockable = FaultyDisk::new(Arc::new(disk.clone()));
+    unlockable.fail(Fault::new(Call::Lock, Failure::Broken).lasting());
+    let refused = viewed(unlockable.clone());
+    let calls = unlockable.count(Call::Lock);
+    // As a file that the reader may not open, or that was removed while the writer has it.
+    disk.remove(&lock).unwrap();
+    for view in [refused, viewed(disk.clone())] {
+        assert_eq!((view.engine.visible() < mark, holds(&view.engine)), (true, (false, false)));
+        let why = view.writer.expect("a writer is not ruled out").to_string();
+        assert!(why.contains("LOCK") && why.contains("no writer out"), "{why}");
+    }
+    assert_eq!(calls, 1, "an attempt looks once");
+    faulty.heal();
+    engine.close().unwrap();
+    // Where it sees the lock, it has the rest.
+    disk.open(&lock, OpenMode::Create, false).unwrap();
+    let alone = viewed(disk);
+    assert!(alone.writer.is_none() && alone.engine.visible() > mark);
+    assert_eq!(holds(&alone.engine), (false, true));
 }
 
 /// A reader has an undecided mark, and the segment of that mark is trimmed meanwhile: it gets an error,

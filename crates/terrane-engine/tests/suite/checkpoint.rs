@@ -14,7 +14,7 @@ use terrane_base::env::Env;
 use terrane_base::options::{JournalMode, Options};
 use terrane_base::{Batch, Functions, Kind, Result};
 use terrane_device::{Call, Disk, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
-use terrane_engine::{Checkpoint, Engine, Row};
+use terrane_engine::{Checkpoint, Engine, Row, Viewed};
 
 const COPY: &str = "/copies/one";
 
@@ -340,8 +340,8 @@ fn no_name_leads_a_checkpoint_into_the_database() {
     }
     // The device of a view answers for the device beneath it.
     let disk: Arc<dyn Disk> = Arc::new(PosixDisk::new());
-    let view = Engine::follow_on(&disk, &dir, &small_options(), &Env::real(), &Functions::default(), None);
-    let (view, _) = view.unwrap();
+    let view = Viewed::of(&disk, &dir, &small_options(), &Env::real(), &Functions::default(), None);
+    let view = view.unwrap().engine;
     for inside in ["db/x", "link/x", "beside/data/../x"] {
         let error = view.checkpoint(&root.path().join(inside)).unwrap_err();
         assert!(error.to_string().contains("within the database"), "a view, {inside}: {error}");

@@ -15,7 +15,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Batch, Error, Functions, Kind, Result, TableId};
 use terrane_device::{Disk, MemDisk};
-use terrane_engine::{Engine, OpenedParts, Parts, PartsRequest, Upkeep};
+use terrane_engine::{Engine, OpenedParts, Parts, PartsRequest, Upkeep, Viewed};
 use terrane_format::manifest::DatabaseId;
 use terrane_levels::{Manifest, ManifestLog, ManifestSettings, ManifestSize, State, journal_place};
 use terrane_storage::{LocalStore, StoreSettings};
@@ -144,7 +144,7 @@ fn an_operation_that_needs_all_in_one_directory_is_refused_by_name() {
     let as_a_whole = [
         Engine::open_on(disk.clone(), dir, &options, Env::real()).err(),
         Engine::open_on(disk.clone(), dir, &reading, Env::real()).err(),
-        Engine::follow_on(&disk, dir, &options, &Env::real(), &Functions::default(), None).err(),
+        Viewed::of(&disk, dir, &options, &Env::real(), &Functions::default(), None).err(),
         terrane_engine::repair_on(&disk, dir, Path::new("/repaired"), &options, Env::real()).err(),
     ];
     for refused in as_a_whole.map(|refused| refused.expect("a journal is not a database")) {

@@ -12,14 +12,14 @@ use terrane_base::env::Env;
 use terrane_base::{Batch, Functions, SeqNo};
 use terrane_device::{Disk, MemDisk};
 use terrane_engine::backup::{BackupOptions, Backups, DirectoryPlace, RestoreOptions};
-use terrane_engine::{ChangeKind, Engine, Feed, FeedOptions, Transaction, TransactionOptions};
+use terrane_engine::{ChangeKind, Engine, Feed, FeedOptions, Transaction, TransactionOptions, Viewed};
 
 const MIB: usize = 6;
 
 fn view(disk: &MemDisk) -> Arc<Engine> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let functions = Functions::default();
-    Engine::follow_on(&disk, Path::new(DIR), &small_options(), &Env::real(), &functions, None).unwrap().0
+    Viewed::of(&disk, Path::new(DIR), &small_options(), &Env::real(), &functions, None).unwrap().engine
 }
 
 /// A backup of the database, restored and opened.

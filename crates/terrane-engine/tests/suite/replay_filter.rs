@@ -16,7 +16,7 @@ use terrane_base::{Batch, Functions, Kind, SeqNo, TableId};
 use terrane_device::{Disk, MemDisk};
 use terrane_engine::{
     ChangeKind, Engine, Feed, FeedOptions, ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, Row,
-    last_commit, repair_on,
+    Viewed, last_commit, repair_on,
 };
 
 /// Ignores every third batch, puts something longer in the place of every fifth, and stops at the last tenth.
@@ -161,7 +161,8 @@ fn keeping_history() -> Options {
     options
 }
 
-/// Neither followers nor readers of changes take it for damage, or for changes that are no longer kept.
+/// Neither followers nor readers of changes take it for damage, or for changes that are no longer kept. A
+/// view that sees that the process died says what an opening for reading says.
 #[test]
 fn a_read_beside_an_opening_that_died_gets_busy() {
     let image = loaded();
@@ -175,8 +176,14 @@ fn a_read_beside_an_opening_that_died_gets_busy() {
         refused += 1;
         let (door, dir): (Arc<dyn Disk>, _) = (Arc::new(disk.kill()), Path::new(DIR));
         let functions = Functions::default();
+        let view = |door| Viewed::of(door, dir, &small_options(), &Env::real(), &functions, None);
+        let alone = view(&door).err().unwrap();
+        let locked = open(disk.kill(), &read_only()).err().unwrap();
+        assert_eq!((alone.kind(), alone.to_string()), (Kind::Invalid, locked.to_string()));
+        // A lock stands for the process, which lives.
+        let lock = door.lock(&dir.join("LOCK")).unwrap();
         let errors = [
-            Engine::follow_on(&door, dir, &small_options(), &Env::real(), &functions, None).err(),
+            view(&door).err(),
             last_commit(&door, dir, &Env::real()).err(),
             Feed::beside(door.clone(), dir, Env::real(), SeqNo(1)).err(),
         ];
@@ -185,11 +192,12 @@ fn a_read_beside_an_opening_that_died_gets_busy() {
             assert_eq!(error.kind(), Kind::Busy, "before call {call}, reader {reader}: {error}");
             assert!(error.to_string().contains("open the database for writing once"), "{error}");
         }
+        drop(lock);
         // After one opening for writing every read works. The background may flush meanwhile: trimmed
         // segments must stay readable for the feed.
         drop(open(disk.clone(), &keeping_history()).unwrap());
         let door: Arc<dyn Disk> = Arc::new(disk);
-        Engine::follow_on(&door, dir, &small_options(), &Env::real(), &functions, None).unwrap();
+        view(&door).unwrap();
         let mut feed = Feed::beside(door, dir, Env::real(), SeqNo(1)).unwrap();
         assert!(feed.try_next().unwrap().is_some());
     }

@@ -14,7 +14,8 @@ use terrane_base::options::{Diagnostics, Options};
 use terrane_base::{Batch, Kind, Result, TableId};
 use terrane_device::{Call, Disk, DiskLock, Failure, Fault, FaultyDisk, MemDisk, PosixDisk};
 use terrane_engine::{
-    Engine, MetricsPage, Origin, PageWriterState, ReaderKind, SharedMetrics, Snapshot, read_metrics_page,
+    Engine, MetricsPage, Origin, PageWriterState, ReaderKind, SharedMetrics, Snapshot, Viewed,
+    read_metrics_page,
 };
 
 fn options(metrics_page_ms: u64) -> Options {
@@ -209,8 +210,8 @@ fn copies_checks_followers_and_later_openings_pass_a_page_by() {
     engine.checkpoint(&place.path().join("copy")).unwrap();
     assert!(!place.path().join("copy/METRICS").exists());
     let functions = terrane_base::Functions::default();
-    let view = Engine::follow_on(&disk, &dir, &options(100), &Env::real(), &functions, None).unwrap().0;
-    view.close().unwrap();
+    let view = Viewed::of(&disk, &dir, &options(100), &Env::real(), &functions, None).unwrap();
+    view.engine.close().unwrap();
     assert!(page(&dir).is_ok(), "a view shares nothing and takes nothing away");
     // As a crash leaves it: the next opening finds it, and so does a creation where nothing else is left.
     let left = std::fs::read(dir.join("METRICS")).unwrap();

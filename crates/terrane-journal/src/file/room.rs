@@ -47,7 +47,8 @@ impl KeptRoom {
     /// Takes of it for one segment, if that is allowed.
     fn take(&mut self) -> Option<Taken> {
         debug_assert!(self.taken.is_none_or(|taken| taken <= self.flushed), "{self:?}");
-        let is_free = self.users > 0 && self.taken != Some(self.flushed);
+        let is_again = self.taken == Some(self.flushed) && !terrane_base::planted!(TakeKeptRoomAgain);
+        let is_free = self.users > 0 && !is_again;
         is_free.then(|| Taken { number: self.flushed, before: self.taken.replace(self.flushed) })
     }
 
@@ -119,6 +120,7 @@ impl Shared {
         // A device without such an answer says so when it is full.
         let Ok(free) = self.disk.free_bytes(&self.dir) else { return Ok(Room::Free) };
         let (overhead, merge) = (self.registrar.flush_overhead(bytes), self.registrar.merge_room());
+        let merge = if terrane_base::planted!(LeaveNoMergeRoom) { 0 } else { merge };
         let for_deletes = if merge > 0 { merge.saturating_add(self.shortest() + overhead) } else { 0 };
         let kept = (live + bytes).saturating_add(overhead).saturating_add(for_deletes);
         assert!(kept >= new, "a new segment is flushed as well, {new} bytes of {kept}");
@@ -126,17 +128,19 @@ impl Shared {
             return Ok(Room::Free);
         }
         if bytes <= self.shortest()
-            && free >= new.saturating_add(for_deletes.saturating_sub(self.shortest()))
+            && (free >= new.saturating_add(for_deletes.saturating_sub(self.shortest()))
+                || terrane_base::planted!(DeletesTakeMergeRoom))
             && let Some(taken) = self.state.lock().kept_room.take()
         {
             return Ok(Room::Kept(taken));
         }
-        let dir = self.dir.display();
+        let (dir, lacking) = (self.dir.display(), new.saturating_add(kept).saturating_sub(free));
         let error = Error::new(
             Kind::Full,
             format!(
-                "no space for a journal segment of {bytes} bytes in {dir}: of {free} bytes that are free {kept} are kept to \
-                 flush what the journal holds; free some on the device, or delete rows, then commits succeed again"
+                "no space for a journal segment of {bytes} bytes in {dir}: {free} bytes are free on the device, and {kept} \
+                 must stay free for the flush of what the journal holds and for merges behind it; free some on the device, or \
+                 delete rows, then commits succeed again: {lacking} bytes are enough"
             ),
         );
         Err(error.of_space())

@@ -91,10 +91,16 @@ impl Shell {
         child.wait_with_output().unwrap()
     }
 
+    /// Imports so many people into a database, from the file `p.jsonl`.
+    #[track_caller]
+    pub fn fill(&self, db: &str, count: usize) {
+        self.file("p.jsonl", people(count));
+        self.ok(&format!("import {db} p.jsonl --key id"));
+    }
+
     /// Exports 1000 rows as the external file `rows.extents`; returns its bytes with one of them wrong.
     pub fn damaged_extents(&self) -> Vec<u8> {
-        self.file("rows.jsonl", people(1000));
-        self.ok("import db rows.jsonl --key id");
+        self.fill("db", 1000);
         self.ok("export db rows.extents");
         let mut bytes = std::fs::read(self.path("rows.extents")).unwrap();
         bytes[100] ^= 1;

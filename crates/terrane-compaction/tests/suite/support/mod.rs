@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
+mod describe;
 mod parts;
 pub(crate) mod values;
 
@@ -17,12 +18,13 @@ use terrane_compaction::{
     TableShape, pick, pick_due, plan_dump, plan_flush,
 };
 use terrane_device::{Disk, MemDisk};
-use terrane_format::extent::ExtentMeta;
 use terrane_format::manifest::Place;
+use terrane_format::range_deletes::Fragment;
 use terrane_levels::{Change, Metasnapshot};
 use terrane_storage::{LocalStore, SLOT_BYTES, Store, StoreSettings};
 use terrane_table::{Extent, verify_extent};
 
+use describe::describe;
 pub(crate) use values::rows_of;
 
 pub(crate) const TABLE: TableId = TableId(3);
@@ -208,10 +210,15 @@ impl World {
 
     /// Dumps rows as an overflow run. They must have been remembered.
     pub(crate) fn dump(&mut self, rows: &[Row]) -> JobResult {
+        self.dump_with(rows, Vec::new())
+    }
+
+    /// Dumps rows and range deletes as an overflow run.
+    pub(crate) fn dump_with(&mut self, rows: &[Row], ranges: Vec<Fragment>) -> JobResult {
         let spec = plan_dump(&self.shape(), &self.limits, self.next_run);
         self.next_run += 1;
         let mut cursor = RowCursor::new(rows.to_vec());
-        let result = self.compactor.dump_run(&spec, &mut cursor, Vec::new(), &Self::control()).unwrap();
+        let result = self.compactor.dump_run(&spec, &mut cursor, ranges, &Self::control()).unwrap();
         self.publish(&result);
         result
     }
@@ -375,26 +382,4 @@ impl World {
             }
         }
     }
-}
-
-/// A job and what came of it, in short.
-fn describe(spec: &JobSpec, results: &[JobResult]) -> String {
-    let inputs: Vec<String> = spec
-        .inputs
-        .iter()
-        .map(|input| {
-            let extent =
-                |meta: &ExtentMeta| format!("{} of {} deletes {}", meta.bytes, meta.raw_bytes, meta.deletes);
-            format!("{:?} {:?}", input.place, input.extents.iter().map(extent).collect::<Vec<_>>())
-        })
-        .collect();
-    let added: Vec<u32> =
-        results.iter().rev().take(1).flat_map(|result| &result.added).map(|meta| meta.bytes).collect();
-    format!(
-        "{} {inputs:?} -> {:?} {added:?}, below {:?}, {:?}",
-        spec.kind,
-        spec.target,
-        spec.below.len(),
-        spec.output
-    )
 }

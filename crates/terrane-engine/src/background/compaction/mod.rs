@@ -207,7 +207,7 @@ impl CompactionJob<'_> {
         let filtered;
         let merged = match &filter {
             Some(filter) => {
-                filtered = filtered_by(&**filter, spec);
+                filtered = spec.filtered_by(&**filter);
                 &filtered
             }
             None => spec,
@@ -279,15 +279,6 @@ impl CompactionJob<'_> {
         add(&table.counters.table_compaction_bytes_written, work.bytes_written);
         add(&engine.counters.bytes_reused, work.bytes_relinked + work.bytes_copied);
     }
-}
-
-/// The job as it runs with a filter: over all rows if the filter sees all, and without parts if versions of
-/// its rows stay above its target until it ends. Readers would see the filtered row and the one before, and
-/// a later job would fold operands onto either.
-fn filtered_by(filter: &dyn CompactionFilter, spec: &JobSpec) -> JobSpec {
-    let is_in_place = spec.inputs.iter().all(|input| input.place == spec.target);
-    let part_bytes = if is_in_place { spec.part_bytes } else { u64::MAX };
-    JobSpec { rewrites: spec.rewrites || filter.sees_all(), part_bytes, ..spec.clone() }
 }
 
 /// The compaction filter of a job: the table's, or the one that the table's gives for each.

@@ -7,6 +7,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, Result, SeqNo};
 use terrane_device::{Disk, PosixDisk};
+use terrane_levels::Manifest;
 
 use crate::engine::Engine;
 use crate::lifecycle::follower::Following;
@@ -34,8 +35,8 @@ pub(crate) enum Way<'w> {
     Plain,
     /// A filter says what of the journal is replayed.
     Filtered(&'w dyn ReplayFilter),
-    /// It is a view of what another process has open.
-    Following(&'w Following<'w>),
+    /// It is a view of what another process may have open, as this manifest says.
+    Following(&'w Arc<Manifest>, &'w Following<'w>),
     /// Manifest and extents lie elsewhere.
     Elsewhere(&'w dyn Parts),
     /// So they do, and are only read.
@@ -47,7 +48,7 @@ pub(crate) enum Way<'w> {
 impl<'w> Way<'w> {
     pub(crate) fn following(self) -> Option<&'w Following<'w>> {
         match self {
-            Way::Following(following) | Way::FollowingParts(_, following) => Some(following),
+            Way::Following(_, following) | Way::FollowingParts(_, following) => Some(following),
             Way::Plain | Way::Filtered(_) | Way::Elsewhere(_) | Way::Reading(_) => None,
         }
     }
@@ -66,7 +67,7 @@ impl<'w> Way<'w> {
         match self {
             Way::Elsewhere(parts) => Some(parts.address()),
             Way::Reading(parts) | Way::FollowingParts(parts, _) => Some(&parts.address),
-            Way::Plain | Way::Filtered(_) | Way::Following(_) => None,
+            Way::Plain | Way::Filtered(_) | Way::Following(..) => None,
         }
     }
 

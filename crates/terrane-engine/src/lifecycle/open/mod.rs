@@ -104,6 +104,7 @@ impl Engine {
         let Opened { manifest, state, lock, elsewhere, log } = match way {
             Way::Elsewhere(parts) => open_elsewhere((&disk, dir), &options, &env, &functions, parts)?,
             Way::Reading(parts) | Way::FollowingParts(parts, _) => read_elsewhere(parts, &functions, way)?,
+            Way::Following(manifest, _) => Opened::read(manifest.clone(), None, &functions)?,
             _ => open_manifest(&flows.manifest(&disk), dir, &options, &env, &functions)?,
         };
         let attached = Attached::new(disk, dir, &options, &env, (&state, following.is_some()))?;
@@ -211,12 +212,19 @@ impl Engine {
 struct Opened {
     manifest: Arc<Manifest>,
     state: State,
-    /// None for a read-only open of a directory whose lock file cannot be opened.
+    /// None for a view, and for a read-only open of a directory whose lock file cannot be opened.
     lock: Option<Box<dyn DiskLock>>,
     /// The store, if it does not lie in the directory, and the upkeep of it.
     elsewhere: Option<Elsewhere>,
     /// The log of the journal, if it has one.
     log: Option<Arc<dyn CommitLog>>,
+}
+
+impl Opened {
+    fn read(manifest: Arc<Manifest>, lock: Option<Box<dyn DiskLock>>, by: &Functions) -> Result<Opened> {
+        let state = manifest.set_orders(&by.orders)?;
+        Ok(Opened { manifest, state, lock, elsewhere: None, log: None })
+    }
 }
 
 /// Locks the directory and makes or reads the manifest.
@@ -232,8 +240,7 @@ fn open_manifest(
         let is_locked = !terrane_base::planted!(ReadWithoutLock);
         let lock = if is_locked { disk.lock_shared(&dir.join(LOCK))? } else { None };
         let (manifest, _) = Manifest::open_read_only(disk.clone(), dir)?;
-        let state = manifest.set_orders(&functions.orders)?;
-        return Ok(Opened { manifest: Arc::new(manifest), state, lock, elsewhere: None, log: None });
+        return Opened::read(Arc::new(manifest), lock, functions);
     }
     let others = Others::beside(options.beside_others);
     let before = directory::inspect(&**disk, dir, others)?;
@@ -293,8 +300,7 @@ fn recover_journal(
     if !options.read_only {
         finish_swap(disk, dir, state)?;
     } else if !state.segments.is_empty() || !way.reads_parts() {
-        let is_view = way.following().is_some();
-        refuse_unfinished(&**disk, dir, state, if is_view { Kind::Busy } else { Kind::Invalid })?;
+        refuse_unfinished(&**disk, dir, state, if follows { Kind::Busy } else { Kind::Invalid })?;
     }
     let (until, is_in_bucket) = (way.until(), way.address().is_some());
     let recovery = Recovery {

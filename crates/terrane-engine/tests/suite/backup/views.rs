@@ -8,7 +8,7 @@ use terrane_base::options::Options;
 use terrane_base::{Functions, Kind};
 use terrane_device::{Disk, MemDisk};
 use terrane_engine::backup::BackupOptions;
-use terrane_engine::{Bounds, Engine};
+use terrane_engine::{Bounds, Engine, Viewed};
 
 use crate::backup::{assert_verified, backups, check, create, filled, go_on, rows_in, write};
 use crate::support::{DIR, small_options};
@@ -16,8 +16,8 @@ use crate::support::{DIR, small_options};
 fn view(disk: &MemDisk) -> Arc<Engine> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened =
-        Engine::follow_on(&disk, Path::new(DIR), &small_options(), &Env::real(), &Functions::default(), None);
-    opened.unwrap().0
+        Viewed::of(&disk, Path::new(DIR), &small_options(), &Env::real(), &Functions::default(), None);
+    opened.unwrap().engine
 }
 
 #[test]

@@ -8,7 +8,7 @@ use terrane_base::env::Env;
 use terrane_base::options::Options;
 use terrane_base::{Functions, Kind};
 use terrane_device::{Disk, MemDisk, OpenMode};
-use terrane_engine::{Bounds, Engine};
+use terrane_engine::{Bounds, Engine, Viewed};
 
 use super::{COPY, check, check_copy, checkpoint, filled, open_at, reopen, write};
 use crate::support::{DIR, small_options};
@@ -16,8 +16,8 @@ use crate::support::{DIR, small_options};
 fn view(disk: &MemDisk) -> Arc<Engine> {
     let disk: Arc<dyn Disk> = Arc::new(disk.clone());
     let opened =
-        Engine::follow_on(&disk, Path::new(DIR), &small_options(), &Env::real(), &Functions::default(), None);
-    opened.unwrap().0
+        Viewed::of(&disk, Path::new(DIR), &small_options(), &Env::real(), &Functions::default(), None);
+    opened.unwrap().engine
 }
 
 /// Names and bytes of the files of the database, and how many names each has.

@@ -126,3 +126,30 @@ fn values_are_put_without_a_check_where_the_operator_says_that_it_checks_none() 
         }
     }
 }
+
+/// Only the rows of these tables are folded, so only these are read behind a check.
+#[test]
+fn a_check_names_the_tables_that_have_operands() {
+    let db = Db::open_in_memory().unwrap();
+    let counters = TableOptions::new().merge_operator("counter");
+    let tables = ["in memory", "in levels", "folded", "put"].map(|name| {
+        let table = db.create_table(name, &counters).unwrap();
+        table.put(b"k", 1i64.to_le_bytes()).unwrap();
+        table
+    });
+    let named = || db.check(&mut |_, _| {}).unwrap().with_operands;
+    assert!(named().is_empty());
+    for table in &tables[1..3] {
+        table.merge(b"k", 2i64.to_le_bytes()).unwrap();
+    }
+    assert_eq!(named(), ["in levels", "folded"]);
+    // A snapshot keeps the operand apart from the value.
+    let snapshot = db.snapshot();
+    tables[1].merge(b"k", 3i64.to_le_bytes()).unwrap();
+    db.flush().unwrap();
+    db.compact_range(&tables[2], ..).unwrap();
+    tables[0].merge(b"k", 2i64.to_le_bytes()).unwrap();
+    assert_eq!(named(), ["in memory", "in levels"]);
+    drop(snapshot);
+    assert_eq!(tables[2].get(b"k").unwrap().as_deref(), Some(&3i64.to_le_bytes()[..]));
+}
