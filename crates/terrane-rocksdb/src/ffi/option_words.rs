@@ -14,6 +14,18 @@ const CODECS: LentText = &[
     (7, "kZSTD"),
     (255, "kDisableCompressionOption"),
 ];
+/// Codecs as the file LOG names them: no reader looks their numbers up.
+const LOGGED_CODECS: LentText = &[
+    (0, "NoCompression"),
+    (1, "Snappy"),
+    (2, "Zlib"),
+    (3, "BZip2"),
+    (4, "LZ4"),
+    (5, "LZ4HC"),
+    (6, "Xpress"),
+    (7, "ZSTD"),
+    (255, "Disabled"),
+];
 const STYLES: LentText =
     &[(0, "kCompactionStyleLevel"), (1, "kCompactionStyleUniversal"), (2, "kCompactionStyleFIFO")];
 const PRIORITIES: LentText = &[
@@ -94,6 +106,11 @@ pub(crate) fn word(option: &str, number: i128) -> Option<&'static str> {
     words_of(option).iter().find(|(value, _)| *value == number).map(|(_, word)| *word)
 }
 
+/// The name of a codec in the file LOG, which is not that of files of options.
+pub(crate) fn logged_codec(codec: i128) -> Option<&'static str> {
+    LOGGED_CODECS.iter().find(|(value, _)| *value == codec).map(|(_, name)| *name)
+}
+
 /// The number that a word stands for: no word stands for two.
 pub(crate) fn number(word: &str) -> Option<i128> {
     match word {
@@ -112,5 +129,15 @@ mod tests {
         for (value, word) in WORDS.iter().copied().flatten() {
             assert_eq!(number(word), Some(*value), "{word}");
         }
+    }
+
+    #[test]
+    fn the_log_names_the_codecs_that_files_of_options_name() {
+        for ((value, word), (logged_value, name)) in CODECS.iter().zip(LOGGED_CODECS) {
+            assert_eq!(value, logged_value, "{word}");
+            assert_eq!(logged_codec(*value), Some(*name));
+        }
+        assert_eq!(CODECS.len(), LOGGED_CODECS.len());
+        assert_eq!(logged_codec(77), None, "a number of no codec");
     }
 }

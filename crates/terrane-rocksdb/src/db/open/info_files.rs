@@ -19,6 +19,7 @@ use crate::options::objects::cache::Cache;
 use crate::options::objects::env::Environment;
 use crate::options::options_file::read::stored;
 use crate::options::options_file::{For, Row, file_text};
+use crate::options::table::TableOptions;
 
 /// Where the file LOG of a database with these options is.
 pub(crate) fn log_place(path: &Path, options: &Options) -> LogLocation {
@@ -144,12 +145,19 @@ fn capabilities() -> [String; 8] {
 fn family_lines(family: &Family) -> Vec<String> {
     let options = family.options();
     let mut lines = vec![format!("--------------- Options for column family [{}]:", family.table.name())];
-    let table = options.table.rows(For::Log).into_iter();
-    let table: Vec<String> = table.map(|(name, value)| format!("  {name}: {value}")).collect();
     let collectors = [("table_properties_collectors", options.objects.collectors.join("; "))];
     lines.extend(shown(options.family_rows(For::Log)));
     lines.extend(shown(collectors.into_iter().filter(|(_, value)| !value.is_empty()).collect()));
-    lines.push(format!("           table_factory options: \n{}", table.join("\n")));
+    lines.push(format!("           table_factory options: \n{}", table_lines(&options.table).join("\n")));
+    lines
+}
+
+/// The options of the tables, and the size of their cache where the program gave one.
+fn table_lines(table: &TableOptions) -> Vec<String> {
+    let rows = table.rows(For::Log).into_iter();
+    let mut lines: Vec<String> = rows.map(|(name, value)| format!("  {name}: {value}")).collect();
+    let cache = table.cache.as_ref().map(Cache::capacity_bytes);
+    lines.extend(cache.map(|bytes| format!("  block_cache_options:\n    capacity : {bytes}")));
     lines
 }
 
@@ -208,5 +216,19 @@ export! {
         drop(database);
         names.free_strings();
         families.free_handles();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_has_the_size_of_a_cache_that_the_program_gave() {
+        let mut table = TableOptions::default();
+        assert!(!table_lines(&table).iter().any(|line| line.contains("block_cache_options")));
+        table.cache = Some(Cache::new(12_345));
+        let line = "  block_cache_options:\n    capacity : 12345".to_owned();
+        assert!(table_lines(&table).contains(&line), "the size is in no line");
     }
 }

@@ -21,7 +21,7 @@ pub(crate) type Row = (&'static str, String);
 pub(crate) enum For {
     /// A file OPTIONS, which is read again: flags and kinds are words.
     File,
-    /// The file LOG: flags are 0 and 1, kinds of tables numbers.
+    /// The file LOG: flags are 0 and 1, kinds of tables numbers, codecs have names of their own.
     Log,
 }
 
@@ -37,7 +37,13 @@ fn value(name: &str, field: FieldValue, reader: For) -> String {
         FieldValue::Byte(byte) => i128::from(byte),
         FieldValue::Whole(number) => number,
     };
-    match option_words::word(name, number) {
+    let word = match (name, reader) {
+        ("compression" | "bottommost_compression" | "blob_compression_type", For::Log) => {
+            option_words::logged_codec(number)
+        }
+        _ => option_words::word(name, number),
+    };
+    match word {
         _ if is_flag && reader == For::File => (number != 0).to_string(),
         Some(word) => word.to_owned(),
         None => number.to_string(),
@@ -70,14 +76,12 @@ impl Options {
     /// The rows of a column family.
     pub(crate) fn family_rows(&self, reader: For) -> Vec<Row> {
         let mut rows = self.rows(reader, |name| !names::OF_DATABASES.contains(&name));
-        let codecs = self.codec_of_levels.iter().map(|codec| {
-            option_words::word("compression", (*codec).into())
-                .map_or_else(|| codec.to_string(), str::to_owned)
-        });
+        let codecs = self.codec_of_levels.iter();
+        let codecs = codecs.map(|codec| value("compression", FieldValue::Whole((*codec).into()), reader));
         rows.push(("compression_per_level", codecs.collect::<Vec<_>>().join(":")));
         rows.push(("compression_opts", self.codec_parts(CODEC_PART)));
         rows.push(("bottommost_compression_opts", self.codec_parts(LAST_CODEC_PART)));
-        rows.extend(self.objects());
+        rows.extend(self.objects(reader));
         rows
     }
 
@@ -94,9 +98,11 @@ impl Options {
     }
 
     /// Objects by their names.
-    fn objects(&self) -> [Row; 7] {
+    fn objects(&self, reader: For) -> [Row; 7] {
         let (comparator, factory) = (self.comparator.as_ref(), self.objects.filter_factory.as_deref());
-        let or_none = |name: Option<String>| name.unwrap_or_else(|| "nullptr".to_owned());
+        // As RocksDB writes them: its log has one word for an extractor, another one for what is called.
+        let none = if reader == For::Log { "None" } else { "nullptr" };
+        let or_none = |name: Option<String>| name.unwrap_or_else(|| none.to_owned());
         [
             (
                 "comparator",
@@ -106,7 +112,10 @@ impl Options {
                 "merge_operator",
                 or_none(self.merge_operator.as_deref().map(|operator| operator.name().to_owned())),
             ),
-            ("prefix_extractor", or_none(self.transform.as_deref().map(Transform::shown_name))),
+            (
+                "prefix_extractor",
+                self.transform.as_deref().map_or_else(|| "nullptr".to_owned(), Transform::shown_name),
+            ),
             (
                 "compaction_filter",
                 or_none(
@@ -172,4 +181,34 @@ fn escaped(value: &str) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(options: &Options, reader: For, name: &str) -> String {
+        let mut rows = options.family_rows(reader).into_iter();
+        rows.find_map(|(row, value)| (row == name).then_some(value)).expect("each family has the row")
+    }
+
+    #[test]
+    fn the_log_and_the_files_of_options_have_words_of_their_own() {
+        let mut options = Options::default();
+        options.fields.compression = 1;
+        options.codec_of_levels = vec![0, 7, 77];
+        for (name, logged, stored) in [
+            ("compression", "Snappy", "kSnappyCompression"),
+            ("bottommost_compression", "Disabled", "kDisableCompressionOption"),
+            ("blob_compression_type", "NoCompression", "kNoCompression"),
+            ("compression_per_level", "NoCompression:ZSTD:77", "kNoCompression:kZSTD:77"),
+            ("merge_operator", "None", "nullptr"),
+            ("compaction_filter", "None", "nullptr"),
+            ("prefix_extractor", "nullptr", "nullptr"),
+            ("num_levels", "7", "7"),
+        ] {
+            assert_eq!(shown(&options, For::Log, name), logged, "{name}");
+            assert_eq!(shown(&options, For::File, name), stored, "{name}");
+        }
+    }
 }
