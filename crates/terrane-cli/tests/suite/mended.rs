@@ -6,7 +6,7 @@ use std::process::Command;
 
 use terrane_format::extent;
 
-use crate::common::Shell;
+use crate::common::{Shell, people};
 
 #[test]
 fn repair_sets_an_index_block_right_and_says_so() {

@@ -21,6 +21,8 @@ use terrane_format::range_deletes::Fragment;
 const EXTENT_BYTES: u64 = 4 << 10;
 const PART_BYTES: u64 = 512;
 const KEYS: u64 = 100;
+/// Most jobs that a tree of these sizes may take to come to rest.
+const JOBS_MAX: usize = 1000;
 
 /// Changes values that begin with `1`, and removes those that begin with `0`.
 #[derive(Debug)]
@@ -311,9 +313,18 @@ fn run(seed: u64, steps: usize) -> usize {
     println!("seed {seed}");
     let mut model = Model::new(seed);
     (0..steps).for_each(|_| model.step());
-    // What ended jobs have left is done by later ones.
-    while model.world.pick().is_some() {
-        model.work();
+    // What ended jobs have left is done by later ones, which come to their end: a job that is ended behind
+    // its first part each time may publish the same part again and again.
+    let mut jobs = 0;
+    while let Some(spec) = model.world.pick() {
+        assert!(model.run(&spec, usize::MAX), "nothing ends it");
+        jobs += 1;
+        assert!(
+            jobs < JOBS_MAX,
+            "seed {seed}: the picker finds jobs without end, now {} into {:?}",
+            spec.kind,
+            spec.target
+        );
     }
     model.world.snapshots.clear();
     let mut request = RangeRequest::new(KeyRange::all(), 0..=u8::MAX, true);
@@ -336,11 +347,9 @@ fn number(name: &str, default: u64) -> u64 {
 
 #[test]
 fn every_reader_sees_the_same_behind_any_part_of_a_job_that_ends_there() {
-    // TODO(#20): 4 and 6 are left out, which take longer than 12 s: why is not known yet.
-    const SEEDS: [u64; 7] = [0, 1, 2, 3, 5, 7, 8];
-    let all = SEEDS.len() as u64;
-    let count = number("TERRANE_PARTS_SEEDS", all).min(all);
+    const SEEDS: u64 = 9;
+    let count = number("TERRANE_PARTS_SEEDS", SEEDS).min(SEEDS);
     let start = number("TERRANE_PARTS_START", 0);
-    let ends: usize = (start..start + count).map(|at| run(SEEDS[(at % all) as usize], 24)).sum();
-    assert!(count < all || ends > 20, "jobs were ended behind {ends} parts");
+    let ends: usize = (start..start + count).map(|at| run(at % SEEDS, 24)).sum();
+    assert!(count < SEEDS || ends > 20, "jobs were ended behind {ends} parts");
 }
