@@ -5,7 +5,7 @@ pub use std::fs::File;
 use std::fs::OpenOptions;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -211,6 +211,12 @@ pub fn device_bytes(path: &Path) -> u64 {
 #[must_use]
 pub fn exists(path: &Path) -> bool {
     path.symlink_metadata().is_ok()
+}
+
+/// Returns true if a named pipe is at `path`: its opening waits for a process that opens its other end.
+#[must_use]
+pub fn is_pipe(path: &Path) -> bool {
+    path.metadata().is_ok_and(|found| found.file_type().is_fifo())
 }
 
 /// Refuses a file or directory that is missing: with the code that every command has for it.

@@ -32,9 +32,9 @@ pub(super) fn run(engine: &Engine, command: &Import, out: &mut dyn Write) -> Res
     }
     let format = format(command)?;
     let stop = stop_on_signals()?;
-    // The opening of a pipe with a name waits for its writer, and looks at no flag. Standard input is open.
-    let is_named = command.input != "-";
-    let opening = is_named.then(|| exit_on_signal("nothing was imported".to_owned())).transpose()?;
+    // The opening of a pipe with a name waits for its writer, and does not look at a flag.
+    let waits = command.input != "-" && files::is_pipe(Path::new(&command.input));
+    let opening = waits.then(|| exit_on_signal("nothing was imported".to_owned())).transpose()?;
     let mut input =
         Input::open(&command.input, &stop).map_err(|error| Failure::file(&command.input, &error))?;
     drop(opening);

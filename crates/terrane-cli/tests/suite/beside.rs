@@ -246,7 +246,7 @@ fn a_shell_writes_when_the_writer_has_ended() {
     let error = String::from_utf8(ended.stderr).unwrap();
     assert_eq!((ended.status.code(), rest.as_str()), (Some(0), "3\n"), "{error}");
     assert!(
-        error.contains("beside its writer") && error.contains("this shell writes from now on"),
+        error.contains("as beside a writer") && error.contains("this shell writes from now on"),
         "{error}"
     );
     assert_eq!(shell.ok("get db c"), "3");

@@ -103,7 +103,7 @@ fn a_copy_beside_a_writer_says_so_once() {
         let output = shell.run(line);
         let error = String::from_utf8(output.stderr).unwrap();
         assert!(output.status.success(), "{line}: {error}");
-        assert_eq!(error.matches("beside its writer").count(), 1, "{number}: {error}");
+        assert_eq!(error.matches("as beside a writer").count(), 1, "{number}: {error}");
     }
     db.close().unwrap();
 }

@@ -1,6 +1,6 @@
-//! Jobs in parts that end behind any of their parts, on a device that is nearly full: with puts, deletes, single
-//! deletes, operands, range deletes, snapshots and a compaction filter. Whatever a job has published by then,
-//! every reader sees what it should, and later jobs do the rest.
+//! Jobs in parts that end behind any of their parts, on a device that is nearly full: with puts, deletes,
+//! single deletes, operands, range deletes, snapshots and a compaction filter. Whatever a job has published
+//! by then, every reader sees what it should, and later jobs do the rest.
 
 use crate::support;
 
@@ -54,7 +54,7 @@ impl CompactionFilter for Sieve {
     }
 }
 
-/// What happens to a key.
+/// The operations that a key gets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum KeyKind {
     Merged,
@@ -99,7 +99,7 @@ fn fold(key: &[u8], rows: &[&Row]) -> Option<Vec<u8>> {
     chain.fold(Some(&*operator), key, &mut value).expect("folds").then_some(value)
 }
 
-/// What a reader sees of rows, of which range deletes hide some.
+/// The values that a reader sees of rows, of which range deletes hide some.
 pub(crate) fn seen(rows: &[Row], ranges: &[Fragment], reader: SeqNo) -> Content {
     let is_over = |range: &&Fragment, key: &[u8]| *range.start <= *key && *key < *range.end;
     let is_hidden = |row: &Row| {

@@ -82,7 +82,7 @@ impl CompactionFilter for EvenRows {
     }
 }
 
-/// Operands that stayed above a row that the filter has removed would make a row that nobody wrote.
+/// Operands that stayed above a row that the filter has removed would make a row that no caller wrote.
 #[test]
 fn a_job_with_a_filter_that_ends_early_leaves_each_row_or_removes_it() {
     const ROWS: u64 = 4000;
@@ -108,7 +108,7 @@ fn a_job_with_a_filter_that_ends_early_leaves_each_row_or_removes_it() {
     }
     let behind = contents(&world);
     let made = behind.iter().find(|(key, value)| before.get(*key) != Some(value));
-    assert!(made.is_none(), "nobody wrote {made:?}");
+    assert!(made.is_none(), "no caller wrote {made:?}");
     let left = behind.len() as u64;
     assert!(ended.is_ok() && left == ROWS / 2, "no part ends the job: {left} rows");
 }

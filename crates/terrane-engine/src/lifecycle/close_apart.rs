@@ -40,6 +40,7 @@ pub fn close_apart(engine: &Arc<Engine>) {
 /// The close by the only worker, for whose flush no other one is there. Records stay in the journal; with the
 /// journal off they are in memory only, and this worker flushes them.
 fn close_alone(engine: &Engine) -> Result<()> {
+    debug_assert!(!engine.options.read_only, "a view has no worker that could close it");
     let is_unsafe = engine.options.journal == JournalMode::Off;
     let flushed = if is_unsafe { flush_alone(engine) } else { Ok(()) };
     flushed.and(engine.shut())

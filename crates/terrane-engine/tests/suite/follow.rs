@@ -124,8 +124,8 @@ fn a_follower_writes_nothing_and_takes_no_lock() {
     assert_eq!(follow(memory, Path::new("/nowhere"), None).err().unwrap().kind(), Kind::NotFound);
 }
 
-/// A clock at whose first look a writer opens the database: behind the look at the lock, in front of the journal
-/// of the view.
+/// A clock at whose first look a writer opens the database: after the look at the lock, before the journal of
+/// the view is read.
 struct WriterComes {
     env: Env,
     disk: MemDisk,
