@@ -243,14 +243,6 @@ pub fn remove(path: &Path) -> io::Result<()> {
     std::fs::remove_file(path)
 }
 
-/// Removes an empty directory.
-///
-/// # Errors
-/// Of the operating system.
-pub fn remove_directory(path: &Path) -> io::Result<()> {
-    std::fs::remove_dir(path)
-}
-
 /// Makes a directory and those above it.
 ///
 /// # Errors

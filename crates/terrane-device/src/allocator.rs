@@ -28,7 +28,6 @@ pub fn return_freed_memory() {
 mod jemalloc {
     use std::ffi::{CStr, c_char, c_int, c_void};
     use std::ptr::null_mut;
-    use std::sync::OnceLock;
 
     /// jemalloc's door to its settings and counters.
     type Mallctl = unsafe extern "C" fn(*const c_char, *mut c_void, *mut usize, *mut c_void, usize) -> c_int;
@@ -39,12 +38,11 @@ mod jemalloc {
     /// All arenas (`MALLCTL_ARENAS_ALL`) give the pages back that they do not use.
     const PURGE: &CStr = c"arena.4096.purge";
 
-    static FOUND: OnceLock<[Option<Mallctl>; NAMES.len()]> = OnceLock::new();
-
     /// Purges the arenas of each jemalloc that the process has: a program may have one for itself and another
     /// one for its C libraries.
     pub(super) fn purge() {
-        for mallctl in FOUND.get_or_init(find).iter().flatten() {
+        // Looked up each time: a library with an allocator may be loaded and unloaded.
+        for mallctl in find().into_iter().flatten() {
             // SAFETY: the name ends with a zero, and nothing is read or set: the other pointers may be null.
             // A version before 5 does not know the name and refuses it, which changes nothing.
             let _ = unsafe { mallctl(PURGE.as_ptr(), null_mut(), null_mut(), null_mut(), 0) };
@@ -69,7 +67,7 @@ mod jemalloc {
     /// The functions of an allocator that is a part of the program itself, whose names the dynamic linker
     /// does not know; null where the program has no such part. The references are weak: nothing is linked
     /// because of them.
-    #[cfg(target_arch = "x86_64")]
+    #[cfg(all(target_arch = "x86_64", target_pointer_width = "64"))]
     fn linked() -> [*mut c_void; NAMES.len()] {
         let (plain, of_rust, of_others): (*mut c_void, *mut c_void, *mut c_void);
         // SAFETY: reads three addresses that the linker has filled in.
@@ -84,14 +82,14 @@ mod jemalloc {
                 plain = out(reg) plain,
                 of_rust = out(reg) of_rust,
                 of_others = out(reg) of_others,
-                options(pure, nomem, nostack, preserves_flags)
+                options(pure, readonly, nostack, preserves_flags)
             );
         }
         [plain, of_rust, of_others]
     }
 
     /// As above.
-    #[cfg(target_arch = "aarch64")]
+    #[cfg(all(target_arch = "aarch64", target_pointer_width = "64"))]
     fn linked() -> [*mut c_void; NAMES.len()] {
         let (plain, of_rust, of_others): (*mut c_void, *mut c_void, *mut c_void);
         // SAFETY: reads three addresses that the linker has filled in.
@@ -109,14 +107,14 @@ mod jemalloc {
                 plain = out(reg) plain,
                 of_rust = out(reg) of_rust,
                 of_others = out(reg) of_others,
-                options(pure, nomem, nostack, preserves_flags)
+                options(pure, readonly, nostack, preserves_flags)
             );
         }
         [plain, of_rust, of_others]
     }
 
     /// For other processors: an allocator of the program itself is not found.
-    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    #[cfg(not(all(any(target_arch = "x86_64", target_arch = "aarch64"), target_pointer_width = "64")))]
     fn linked() -> [*mut c_void; NAMES.len()] {
         [null_mut(); NAMES.len()]
     }

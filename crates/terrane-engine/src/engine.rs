@@ -1,8 +1,6 @@
 //! The parts of an open database, and what they know of each other. What they show other processes is in
-//! `engine/sharing.rs`; `engine/writer_watch.rs` finds that another writer has taken over;
-//! `engine/discard.rs` removes a database without a commit.
+//! `engine/sharing.rs`; `engine/writer_watch.rs` finds that another writer has taken over.
 
-pub(crate) mod discard;
 mod sharing;
 mod writer_watch;
 
@@ -193,7 +191,6 @@ impl Engine {
             let schedule = Schedule::default();
             self.shared.recount(|| Look { engine: self, schedule: &schedule }.finds_all_levels());
         }
-        discard::remove_if_asked(self);
         self.lock.lock().take();
         terrane_base::epoch::forget_garbage();
         closed

@@ -53,7 +53,6 @@ pub use bulk::ingest::{IngestFile, IngestOptions, Ingested, Loader};
 pub use change_feed::{Change, ChangeBatch, ChangeKind, Feed, FeedOptions};
 pub use copies::backup;
 pub use engine::Engine;
-pub use engine::discard::discard;
 pub use ingest_mark::is_mark as is_ingest_mark;
 pub use inspect::extents::{ExtentInfo, SegmentEntry};
 pub use inspect::shape::{LevelShape, Shape, TableShape};

@@ -1,5 +1,4 @@
-//! Operation of a database: checkpoints, a close that removes what was made in vain, blocked manual
-//! compactions, and writes that do not wait.
+//! Operation of a database: checkpoints, blocked manual compactions, and writes that do not wait.
 
 use std::path::Path;
 use std::time::Duration;
@@ -10,30 +9,6 @@ use terrane_engine::Checkpoint;
 use crate::{Batch, Db, Durability};
 
 impl Db {
-    /// Closes a database, and removes its files if nothing was ever committed to it: for a caller that made
-    /// it and cannot fill it. Returns true if they are removed. Tables without a commit go with it; the
-    /// directory stays. A database with a commit, one in a pool of persistent memory and one whose parts lie
-    /// elsewhere are only closed.
-    ///
-    /// ```
-    /// # let dir = tempfile::tempdir().expect("temporary directory");
-    /// let path = dir.path().join("data");
-    /// assert!(terrane::Db::open(&path)?.discard()?);
-    /// let db = terrane::Db::open(&path)?;
-    /// db.put("k", "v")?;
-    /// assert!(!db.discard()?);
-    /// assert!(terrane::Db::open(&path)?.contains("k")?);
-    /// # Ok::<(), terrane::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// As [`Db::close`].
-    pub fn discard(self) -> Result<bool> {
-        let is_removed = terrane_engine::discard(self.engine())?;
-        debug_assert!(!is_removed || self.engine().visible() == SeqNo(0), "a database with a commit stays");
-        Ok(is_removed)
-    }
-
     /// Blocks [`Db::compact_range`] on all tables: waiting calls end with an error of kind `Cancelled`, their
     /// running jobs are cancelled and free what they wrote, and later calls are refused in the same way.
     /// Automatic compactions and [`Db::compact_level`] continue. Holds count: each is ended by one

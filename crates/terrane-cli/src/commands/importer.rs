@@ -309,11 +309,8 @@ impl<'d> Importer<'d> {
     }
 
     /// Commits the batch with the position that follows it, and acknowledges it. What fails is counted
-    /// nowhere. Where nothing was read since the last commit, its position stands.
+    /// nowhere.
     fn commit(&mut self, complete: bool) -> Result<(), Failure> {
-        if !complete && self.pending.position.is_none() {
-            return Ok(());
-        }
         let Pending { mut batch, records, bad, replaced, position, .. } = std::mem::take(&mut self.pending);
         let mut next = self.progress.clone();
         next.records += records;

@@ -45,11 +45,9 @@ mod top;
 mod tour;
 
 use std::io::Write;
-use std::path::Path;
 
 pub(crate) use self::sim::HELP as SIM_HELP;
 pub use self::sim::Sim;
-use self::store::New;
 use crate::arguments::{Arguments, Command};
 use crate::exit::{Code, Failure};
 
@@ -64,30 +62,6 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
                    tables, shape, stats, check; and for clone";
         return Err(Failure::new(Code::Usage, why));
     }
-    let new = made_by(&arguments.command).and_then(|path| New::at(engine, path));
-    let done = run_command(arguments, out);
-    if let Some(new) = new.filter(|_| done.is_err()) {
-        new.remove(engine);
-    }
-    done
-}
-
-/// The place where a command makes a database if it finds no database there.
-fn made_by(command: &Command) -> Option<&Path> {
-    match command {
-        Command::Import(import) if !import.dry_run => Some(&import.database),
-        Command::Copy(copy) if !copy.dry_run => Some(&copy.target),
-        Command::Shell(shell) if shell.create => Some(&shell.database),
-        Command::Put(put) => Some(&put.place.database),
-        Command::Merge(merge) => Some(&merge.place.database),
-        Command::Ingest(ingest) if !ingest.dry_run => Some(&ingest.place.database),
-        Command::Tables(tables) if tables.create.is_some() => Some(&tables.database),
-        _ => None,
-    }
-}
-
-fn run_command(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
-    let engine = &arguments.engine;
     match &arguments.command {
         Command::Import(command) => import::run(engine, command, out),
         Command::Export(command) => export::run(engine, command, out),

@@ -1,6 +1,6 @@
 //! Opening a database as the command line says, and writing to it.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use terrane::{Batch, Db, Durability, Follower, Kind, Options, Table, TableOptions};
 
@@ -209,38 +209,6 @@ pub(super) fn open_table(engine: &Engine, place: &TableArgs, access: Access) -> 
 pub(super) fn is_new(engine: &Engine, path: &Path) -> Result<bool, Failure> {
     let is_directory = engine.opened.is_none() && matches!(deployment::target(path)?, Target::Directory);
     Ok(is_directory && matches!(files::kind(path), Ok(None | Some(files::Occupied::Empty))))
-}
-
-/// A database that a command is about to make: removed again if the command fails before its first commit.
-pub(super) struct New {
-    path: PathBuf,
-    /// Directories that are missing, the lowest first.
-    missing: Vec<PathBuf>,
-}
-
-impl New {
-    /// The database that a command would make at `path`; `None` if there is one, or it is no directory.
-    pub(super) fn at(engine: &Engine, path: &Path) -> Option<New> {
-        if !matches!(is_new(engine, path), Ok(true)) {
-            return None;
-        }
-        let missing = path.ancestors().take_while(|at| !at.as_os_str().is_empty() && !files::exists(at));
-        Some(New { path: path.to_owned(), missing: missing.map(Path::to_owned).collect() })
-    }
-
-    /// Removes it, unless it has a commit. The failure of the command is what its user reads.
-    pub(super) fn remove(self, engine: &Engine) {
-        let is_made = files::exists(&self.path.join("CURRENT"));
-        if is_made {
-            let Ok(options) = options(engine, Access::Write) else { return };
-            let opened = Db::open_with_functions(&self.path, &options, functions::writing());
-            if !matches!(opened.and_then(Db::discard), Ok(true)) {
-                return;
-            }
-        }
-        // Only empty directories are removed.
-        self.missing.iter().all(|directory| files::remove_directory(directory).is_ok());
-    }
 }
 
 /// The table `name` with these options; made if it is missing.

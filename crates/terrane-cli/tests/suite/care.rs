@@ -350,37 +350,3 @@ fn commands_name_records_behind_a_break_of_the_journal_and_keep_them() {
     assert_eq!(repaired.status.code(), Some(3), "{repaired:?}");
     assert_eq!(shell.ok("scan mended --keys"), "j1\nj3\nj4\nj5\nj6\nnew\n");
 }
-
-#[test]
-fn a_command_that_fails_leaves_no_database() {
-    let shell = Shell::new();
-    shell.ok("put other k v");
-    shell.ok("tables other --create users");
-    shell.file("bad.jsonl", "none of it\n{\"id\":1}\n");
-    shell.file("late.jsonl", "{\"id\":1}\nnone of it\n");
-    shell.file("no.csv", "");
-    for (line, code) in [
-        ("put new k v --table t", 1),
-        ("put above/new k v --table t", 1),
-        ("put new k v -o nonsense=1", 2),
-        ("merge new k v", 2),
-        ("import new bad.jsonl --key id", 2),
-        ("import new bad.jsonl --key id --table t", 2),
-        ("import new no.csv --key id", 2),
-        ("import new none.jsonl", 1),
-        ("tables new --create t --set key_order=none", 2),
-        ("copy other new --table none", 1),
-        ("shell new --create --table none", 1),
-    ] {
-        shell.fails(line, code, &[]);
-        assert!(!shell.path("new").exists() && !shell.path("above").exists(), "{line}");
-    }
-    // A directory of the user's stays, and so does what was committed.
-    std::fs::create_dir(shell.path("new")).unwrap();
-    shell.fails("merge new k v", 2, &[]);
-    assert_eq!(std::fs::read_dir(shell.path("new")).unwrap().count(), 0);
-    assert_eq!(shell.run("import new late.jsonl --key id").status.code(), Some(2));
-    assert_eq!(shell.ok("count new"), "1\n");
-    shell.fails("merge new k v", 2, &[]);
-    assert_eq!(shell.ok("count new"), "1\n");
-}

@@ -5,8 +5,9 @@
 //!    job ends early, a later one begins there.
 //! 2. An extent that the end of a part divides stays. Its entries in front of that exist twice meanwhile,
 //!    under the same numbers, and reads give the same results. So do newer extents over its keys stay, which
-//!    go on hiding what it has. A job whose filter may change rows has no parts, unless its target is its
-//!    only input ([`JobSpec::filtered_by`](crate::JobSpec::filtered_by)).
+//!    go on hiding what it has. A job that is ended behind its first part each time may write the same part
+//!    each time. A job whose filter may change rows has no parts, unless its target is its only input
+//!    ([`JobSpec::filtered_by`](crate::JobSpec::filtered_by)).
 //!
 //! If the job ends early, nothing is lost and nothing has to be undone.
 

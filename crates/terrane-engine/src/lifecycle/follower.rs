@@ -164,11 +164,15 @@ impl Viewed {
                     return Ok(Viewed { engine, attempts: attempt, writer });
                 }
                 Err(error) => {
+                    debug_assert!(attempt <= ATTEMPTS_MAX, "attempt {attempt} was not to be made");
                     // No writer is at it, and none came and went: the manifest is the same.
                     let may_be_alone = following.is_idle && error.kind() != Kind::Busy;
                     let is_alone = may_be_alone && moment == present_moment(&disk, dir);
                     let is_final = is_alone && was_alone;
-                    if is_final || attempt >= ATTEMPTS_MAX || !may_pass(&disk, dir, &error) {
+                    // One came after the look: what the attempt met is the middle of its opening.
+                    let has_come = may_be_alone && !is_alone;
+                    let may_pass = has_come || may_pass(&disk, dir, &error);
+                    if is_final || attempt >= ATTEMPTS_MAX || !may_pass {
                         return Err(error);
                     }
                     env.clock.sleep(PAUSE);

@@ -16,9 +16,6 @@ pub(crate) struct Opening {
     /// Opened for reading only: sound records behind a break of the journal, which are not shown.
     behind_break: Vec<Error>,
     is_closing: AtomicBool,
-    /// Set if the close is to remove the database, unless it has a commit.
-    is_to_discard: AtomicBool,
-    is_discarded: AtomicBool,
 }
 
 impl Opening {
@@ -37,8 +34,6 @@ impl Opening {
             until,
             behind_break,
             is_closing: AtomicBool::new(false),
-            is_to_discard: AtomicBool::new(false),
-            is_discarded: AtomicBool::new(false),
         }
     }
 
@@ -66,27 +61,6 @@ impl Opening {
                 "{what} needs manifest and extents in the database's directory, and they lie in {address}: {remedy}"
             ))),
         }
-    }
-
-    /// Asks the close to remove the database. Relaxed: the close looks at it in the thread that asks.
-    pub(crate) fn ask_to_discard(&self) {
-        self.is_to_discard.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns true if the close is to remove the database. Relaxed: as above.
-    pub(crate) fn is_to_discard(&self) -> bool {
-        self.is_to_discard.load(Ordering::Relaxed)
-    }
-
-    /// Notes that the close removed the database. Relaxed: as above.
-    pub(crate) fn note_discarded(&self) {
-        debug_assert!(self.is_closing(), "the files of an open database are in use");
-        self.is_discarded.store(true, Ordering::Relaxed);
-    }
-
-    /// Returns true if the close removed the database. Relaxed: as above.
-    pub(crate) fn is_discarded(&self) -> bool {
-        self.is_discarded.load(Ordering::Relaxed)
     }
 
     /// Begins the close; false if it has begun before.

@@ -2,7 +2,8 @@
 //!
 //! Steps: 1. the schedule is copied under its lock; 2. the caller chooses from the copy, without the lock:
 //! writers take the lock when they wait for room, and a choice walks levels; 3. under the lock again the
-//! claims are taken if the schedule has the number of the copy, else the caller chooses again.
+//! claims are taken if the schedule has the number of the copy, else the caller chooses again; so it does if
+//! there was nothing to claim.
 //!
 //! No two claims conflict: every claim that is taken or released gives the schedule another number, so a
 //! choice from a copy without a claim is void once the schedule has it. The levels are read after the copy
@@ -42,7 +43,8 @@ impl Scheduler {
             let mut copy = copy;
             loop {
                 match choose(copy)? {
-                    Choice::Nothing => return Ok(true),
+                    Choice::Nothing if self.is_unchanged(copy) => return Ok(true),
+                    Choice::Nothing => {}
                     Choice::Wait => return Ok(false),
                     Choice::Take(chosen, claims) => {
                         if let Some(ids) = self.take_claims(copy, claims)? {

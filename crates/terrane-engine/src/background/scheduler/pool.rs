@@ -249,8 +249,8 @@ impl Scheduler {
             } else if let Some(claim) = done.claim {
                 schedule.claims.release(claim);
                 if let (Err(_), Some(advance)) = (&result, done.advance) {
-                    // The next attempt must begin where this one did: parts that it published are there twice
-                    // until then.
+                    // The next attempt must begin where this one did: the inputs that its last part divided
+                    // are there twice until then.
                     schedule.cursors.retreat(advance);
                 }
             }

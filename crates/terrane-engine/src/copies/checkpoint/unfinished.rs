@@ -98,9 +98,8 @@ fn refuse_if_there(disk: &dyn Disk, target: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Removes the files of an attempt, or of a database that is not used, but for its lock. `CURRENT` goes
-/// first: the rest is then no database.
-pub(crate) fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
+/// Removes the files of an attempt. `CURRENT` goes first: the rest is then no database.
+fn clear(disk: &dyn Disk, dir: &Path) -> Result<()> {
     let names = disk.list(dir)?;
     let is_ours = |name: &String| {
         matches!(name.as_str(), LOCK | CURRENT | CURRENT_NEW | DATA | JOURNAL | ORIGINS)
