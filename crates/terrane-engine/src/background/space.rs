@@ -6,8 +6,8 @@
 //! 1. *Asked for*, by a writer that was refused.
 //! 2. *Flushing* what was committed until then. If that fails the attempt has failed.
 //! 3. The active segment is sealed, unless it is short and has room; *flushing* what was committed meanwhile.
-//! 4. The journal is trimmed, unless a check has the segments, and free slots and spare files are given back
-//!    to the device.
+//! 4. When no flush runs any more: the journal is trimmed, unless a check has the segments, and free slots
+//!    and spare files are given back to the device.
 //!
 //! After an attempt no new one begins until something has changed that may free space ([`SpaceSeen`]), or a
 //! pause is over that doubles with each attempt for no other reason. Writers that are refused meanwhile have
@@ -64,9 +64,14 @@ impl Look<'_> {
         if schedule.is_running_anywhere(JobKind::Reclaim) {
             return None;
         }
-        let Some(Flushing { tables, upto, seen, .. }) = flushing else {
+        let Some(Flushing { tables, upto, seen, is_last }) = flushing else {
             return Some(Job::GiveSpaceBack { is_flushed: false });
         };
+        if is_last && schedule.is_running_anywhere(JobKind::Flush) {
+            // A flush holds its generation, and with it the segments, until the job has ended: the device
+            // has their space only then, though all is in the levels.
+            return None;
+        }
         if seen > schedule.newest_piece() {
             // A copy from before the flush was asked for. A caller that has one looks again.
             return None;

@@ -138,9 +138,9 @@ impl Shared {
         let error = Error::new(
             Kind::Full,
             format!(
-                "no space for a journal segment of {bytes} bytes in {dir}: {free} bytes are free on the device, and {kept} \
-                 must stay free for the flush of what the journal holds and for merges behind it; free some on the device, or \
-                 delete rows, then commits succeed again: {lacking} bytes are enough"
+                "no space for a journal segment of {bytes} bytes in {dir}: {free} bytes are free on the device, and besides \
+                 the segment {kept} must stay free for the flush of what the journal holds and for merges after it; free some on \
+                 the device, or delete rows, then commits succeed again: {lacking} bytes are enough"
             ),
         );
         Err(error.of_space())

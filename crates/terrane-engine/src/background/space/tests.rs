@@ -6,9 +6,11 @@ use std::sync::Arc;
 use terrane_base::env::{Clock, Env, SleepClock, SteppedSpawn};
 use terrane_base::options::Options;
 use terrane_base::{Batch, Kind, Result, TableId};
+use terrane_compaction::JobControl;
 use terrane_device::MemDisk;
 
 use super::*;
+use crate::background::scheduler::Running;
 use crate::engine::Engine;
 use crate::throttle::control::Relief;
 
@@ -140,6 +142,35 @@ fn the_last_step_of_an_attempt_waits_for_a_copy_and_trims_behind_it() {
         drop(moment);
         assert_eq!(step.join().expect("it ends"), Outcome::Trimmed(SeqNo(0)));
     });
+    engine.close().expect("closes");
+}
+
+/// A flush holds its generation until its job has ended. A file that is removed before that is still mapped:
+/// its space is not free, and the writer behind the attempt would be refused though all is flushed.
+#[test]
+fn the_last_step_of_an_attempt_begins_when_no_flush_runs() {
+    let engine = open_behind_attempts();
+    let mut schedule = Schedule::default();
+    let mut begins = |is_last: bool, runs: bool| {
+        let (tables, upto) = (Vec::new().into(), SeqNo(0));
+        let due = Phase::Flushing(Flushing { tables, upto, seen: 0, is_last });
+        engine.background.space.state.lock().under_way = Some(due);
+        schedule.running.clear();
+        schedule.running.extend(runs.then(|| Running {
+            id: 0,
+            kind: JobKind::Flush,
+            table: Some(TableId::DEFAULT),
+            claim: None,
+            is_manual: false,
+            advance: None,
+            control: Arc::new(JobControl::new(Env::real().clock, None)),
+        }));
+        Look { engine: &engine, schedule: &schedule }.next_space_step().is_some()
+    };
+    assert!(begins(true, false), "all is flushed");
+    assert!(!begins(true, true), "the job of the flush has the segments still");
+    assert!(begins(false, true), "nothing is given back before the last step");
+    engine.background.space.state.lock().under_way = None;
     engine.close().expect("closes");
 }
 
