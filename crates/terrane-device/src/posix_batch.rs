@@ -1,7 +1,7 @@
 //! A batch of reads of the operating system's files, through one ring.
 //!
-//! 1. For a direct read whose buffer or range is not aligned to sectors, whole sectors are read into memory
-//!    of the ring.
+//! 1. For a direct read whose buffer or range is not aligned to sectors, whole sectors are read into a
+//!    buffer of the process.
 //! 2. The ring makes all reads.
 //! 3. A read that it did not complete is made again alone, which also reports
 //!    the error.
@@ -9,11 +9,11 @@
 use std::any::Any;
 use std::ops::Range;
 
-use crate::FileRead;
 use crate::mapping::PAGE_BYTES;
 use crate::posix_direct::is_aligned;
 use crate::posix_file::PosixFile;
 use crate::ring::{Ring, RingRead, Rings};
+use crate::{Buffer, FileRead, take_buffer};
 
 /// Fewest reads for which a ring is used: a single read costs as many system calls without it.
 const READS_MIN: usize = 2;
@@ -27,11 +27,12 @@ pub(crate) fn read(rings: &Rings, reads: &mut [FileRead<'_>]) {
     };
     let sectors: Vec<Range<u64>> = reads.iter().map(bounced).collect();
     let len: usize = sectors.iter().map(bytes_of).sum();
-    let mut scratch = ring.take_scratch(if len > 0 { len + PAGE_BYTES } else { 0 });
+    // Of the buffers of the process: rings that kept memory of their own had some megabytes of it idle.
+    let mut scratch = Buffer::from(if len > 0 { take_buffer(len + PAGE_BYTES) } else { Vec::new() });
     let start = if len > 0 { scratch.as_ptr().align_offset(PAGE_BYTES) } else { 0 };
     let is_done = read_by_ring(rings, &mut ring, reads, &sectors, &mut scratch[start..]);
     take_over(reads, &sectors, &scratch[start..], &is_done);
-    ring.keep_scratch(scratch);
+    drop(scratch);
     rings.put(ring);
 }
 

@@ -22,14 +22,10 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 use terrane_base::{Error, Result};
 
-use crate::batch::buffer_at_least;
-
 /// Most concurrent reads of one ring: devices with one queue gain nothing from more.
 const DEPTH: usize = 64;
 /// Most idle rings that are kept; more are closed.
 const IDLE_MAX: usize = 16;
-/// Bytes that a ring keeps for the next batch's pages; more are freed.
-const SCRATCH_BYTES_MAX: usize = 1 << 20;
 
 /// One read of a ring's batch.
 #[derive(Debug)]
@@ -48,8 +44,6 @@ pub(crate) struct Ring {
     under_way: usize,
     /// The kernel refused an operation; the ring is not used again.
     is_broken: bool,
-    /// Memory that a batch may borrow, so that not every batch allocates new pages.
-    scratch: Vec<u8>,
 }
 
 impl fmt::Debug for Ring {
@@ -64,18 +58,7 @@ impl Ring {
             return Err(io::ErrorKind::Unsupported.into());
         }
         let ring = IoUring::builder().dontfork().setup_clamp().build(DEPTH as u32)?;
-        Ok(Ring { ring, under_way: 0, is_broken: false, scratch: Vec::new() })
-    }
-
-    /// At least `len` bytes of any content; the caller returns them by [`Ring::keep_scratch`].
-    pub(crate) fn take_scratch(&mut self, len: usize) -> Vec<u8> {
-        buffer_at_least(std::mem::take(&mut self.scratch), len)
-    }
-
-    pub(crate) fn keep_scratch(&mut self, scratch: Vec<u8>) {
-        if scratch.len() <= SCRATCH_BYTES_MAX {
-            self.scratch = scratch;
-        }
+        Ok(Ring { ring, under_way: 0, is_broken: false })
     }
 
     /// Makes the reads and marks those that completed as a whole.

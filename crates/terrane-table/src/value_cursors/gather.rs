@@ -21,6 +21,10 @@ use crate::loader::Part;
 /// Most bytes of gathered blocks, before decompression.
 const GATHERED_BYTES_MAX: u64 = 512 << 10;
 
+/// What an index block takes while it is loaded, by its bytes on the device: these, the sectors that a direct
+/// read takes them from, and the index in memory, which is up to twice as long.
+const INDEX_COPIES: u64 = 4;
+
 /// A block with values that are going to be asked for.
 #[derive(Debug)]
 pub(super) struct Want {
@@ -135,17 +139,13 @@ impl ValueCursors {
     /// Reads the blocks that are wanted, in batches.
     pub fn gather(&mut self) {
         self.gathered.clear();
-        let lacks_index = |want: &&Want| self.loader(&want.extent).cached_part(&Part::Index).is_none();
-        let mut needs: Vec<_> =
-            self.wants.blocks.iter().filter(lacks_index).map(|want| (&*want.extent, Need::Index)).collect();
-        needs.sort_by_key(|(extent, _)| extent.meta.id);
-        needs.dedup_by(|a, b| std::ptr::eq(a.0, b.0));
-        let mut reads = needs.len();
-        // Held until their blocks are read.
-        let indexes: Vec<_> =
-            needs.chunks(BATCH_READS).flat_map(|part| load_many(&self.cache, part)).collect();
         let mut share = std::mem::take(&mut self.share);
-        let blocks = self.blocks_lacking(&mut share);
+        let (lacking, index_bytes) = self.indexes_lacking(&mut share);
+        let mut reads = lacking.len();
+        // Held until their blocks are read.
+        let needs: Vec<_> = lacking.iter().map(|extent| (&**extent, Need::Index)).collect();
+        let indexes = load_many(&self.cache, &needs);
+        let blocks = self.blocks_lacking(&mut share, index_bytes);
         let needs: Vec<_> = blocks.iter().map(|(extent, at)| (&**extent, Need::Block(*at))).collect();
         reads += needs.len();
         let loaded = load_many(&self.cache, &needs);
@@ -164,9 +164,34 @@ impl ValueCursors {
         assert!(self.gathered.len() <= BATCH_READS, "a scan holds too many gathered blocks");
     }
 
-    /// The blocks that are wanted and not cached, as many of the first as a scan may hold, in the order of
-    /// extents and places.
-    fn blocks_lacking(&self, share: &mut WindowShare) -> Vec<(Arc<Extent>, usize)> {
+    /// The value tables whose index blocks the wanted blocks lack, in the order of their places, and the bytes
+    /// of these index blocks. Blocks for whose index block a scan has no room are not wanted any more, nor
+    /// are those after them. There is room for the index block of the first one.
+    fn indexes_lacking(&mut self, share: &mut WindowShare) -> (Vec<Arc<Extent>>, u64) {
+        let (mut lacking, mut bytes): (Vec<Arc<Extent>>, u64) = (Vec::new(), 0);
+        let mut reached = 0;
+        for want in &self.wants.blocks {
+            let is_known = |known: &Arc<Extent>| Arc::ptr_eq(known, &want.extent);
+            if !lacking.iter().any(is_known) && self.loader(&want.extent).cached_part(&Part::Index).is_none()
+            {
+                let more = INDEX_COPIES * u64::from(want.extent.meta.index.len);
+                if !share.grow(&self.cache, bytes + more) && reached > 0 {
+                    break;
+                }
+                bytes += more;
+                lacking.push(want.extent.clone());
+            }
+            reached += 1;
+        }
+        debug_assert!(reached > 0 || self.wants.blocks.is_empty(), "a scan comes to the next block it wants");
+        self.wants.cut(reached);
+        lacking.sort_by_key(|extent| extent.meta.id);
+        (lacking, bytes)
+    }
+
+    /// The blocks that are wanted and not cached, as many of the first as a scan may hold beside `held` bytes
+    /// of index blocks, in the order of extents and places.
+    fn blocks_lacking(&self, share: &mut WindowShare, held: u64) -> Vec<(Arc<Extent>, usize)> {
         let mut blocks: Vec<(Arc<Extent>, usize)> = Vec::new();
         let mut bytes = 0;
         for want in &self.wants.blocks {
@@ -181,7 +206,7 @@ impl ValueCursors {
                 continue;
             }
             bytes += u64::from(index.index().rows.row(at).raw_len);
-            let has_room = bytes <= GATHERED_BYTES_MAX && share.grow(&self.cache, bytes);
+            let has_room = bytes <= GATHERED_BYTES_MAX && share.grow(&self.cache, held + bytes);
             if blocks.len() == BATCH_READS || (!has_room && !blocks.is_empty()) {
                 break;
             }

@@ -91,6 +91,33 @@ fn a_batch_has_the_values_that_come_first_and_reads_neighbours_at_once() {
     assert_eq!(store.reads() - reads, 8, "what was gathered is not read again");
 }
 
+/// Otherwise sixty-four scans had the index blocks of all value tables of their next rows at once.
+#[test]
+fn index_blocks_of_a_batch_count_for_the_windows_of_all_scans() {
+    let store = TestStore::new();
+    let rows = Rows::write(&store, 40, 4, 64 << 10);
+    let cache = Cache::new(48 << 10);
+    let gathered = || {
+        let mut cursors =
+            ValueCursors::new(cache.clone(), CursorOptions { fill_cache: true, read_ahead_bytes: 0 });
+        cursors.want_none();
+        for row in 0..8 {
+            cursors.want(rows.table(row), &key(row), rows.pointers[row], false);
+        }
+        cache.clear();
+        let before = terrane_base::counters::read_counters();
+        cursors.gather();
+        let read = terrane_base::counters::read_counters() - before;
+        assert_eq!(rows.place(&mut cursors, 0), Placed::Exact, "the first value is there in any case");
+        (cursors, read.value_batch_reads)
+    };
+    let mut scans: Vec<(ValueCursors, u64)> = (0..32).map(|_| gathered()).collect();
+    assert_eq!(scans[0].1, 4 + 7, "four index blocks, and the values for which there is room");
+    assert_eq!(scans[31].1, 1 + 1, "the windows are in use: what the first value needs");
+    scans.clear();
+    assert_eq!(gathered().1, 4 + 7, "the scans have given their shares back");
+}
+
 #[test]
 fn values_of_one_block_and_announced_values_are_wanted_once() {
     let store = TestStore::new();

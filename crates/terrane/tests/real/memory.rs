@@ -26,21 +26,51 @@ use terrane_device::MemoryLimit;
 
 use crate::{Outcome, number_from_env};
 
-/// The work of a child: its ceiling in MiB, its threads, and the rows that it loads, a multiple of these.
-type Load = (u64, u64, u64);
+/// The work of a child.
+#[derive(Clone, Copy)]
+struct Load {
+    /// `memory_bytes`.
+    ceiling_mib: u64,
+    threads: u64,
+    /// The rows that it loads, a multiple of the threads.
+    rows: u64,
+    /// Bytes of each value, a multiple of eight.
+    value_bytes: usize,
+    direct_io: bool,
+}
 
-const LOADS: [Load; 4] = [(16, 4, 80_000), (16, 64, 80_000), (64, 4, 140_800), (64, 64, 140_800)];
+const fn load(ceiling_mib: u64, threads: u64, rows: u64) -> Load {
+    Load { ceiling_mib, threads, rows, value_bytes: 1000, direct_io: false }
+}
+
+const LOADS: [Load; 4] =
+    [load(16, 4, 80_000), load(16, 64, 80_000), load(64, 4, 140_800), load(64, 64, 140_800)];
+/// Separated values, whose reads are whole sectors: each scan reads many of them and their index blocks at
+/// once.
+const LONG_VALUES: Load = Load { rows: 6_400, value_bytes: 16 << 10, direct_io: true, ..LOADS[1] };
 /// Those in a cgroup.
-const LOADS_IN_CGROUP: [Load; 3] = [LOADS[0], LOADS[1], LOADS[3]];
+const LOADS_IN_CGROUP: [Load; 4] = [LOADS[0], LOADS[1], LOADS[3], LONG_VALUES];
 /// Those with jemalloc: more threads need settings of it.
-const LOADS_WITH_JEMALLOC: [Load; 2] = [(16, 4, 80_000), (16, 16, 80_000)];
+const LOADS_WITH_JEMALLOC: [Load; 2] = [load(16, 4, 80_000), load(16, 16, 80_000)];
 const JEMALLOC: &str = "libjemalloc.so.2";
-const VALUE_BYTES: usize = 1000;
+/// Bytes of the values of a batch, whose memory is the writer's.
+const BATCH_BYTES: usize = 16 << 10;
 const MIB: u64 = 1 << 20;
 /// Memory that the promise allows beside the ceiling.
 const BESIDE: u64 = 24 * MIB;
 /// Memory that a test build may take beyond the promise where the kernel drops none of its pages.
 const SLACK: u64 = 8 * MIB;
+
+impl Load {
+    fn data_bytes(self) -> u64 {
+        self.rows * self.value_bytes as u64
+    }
+}
+
+/// The bytes of each value, in the child.
+fn value_bytes() -> usize {
+    number_from_env("TERRANE_REAL_VALUE", 1000) as usize
+}
 
 pub(crate) fn run() -> Outcome {
     if let Some(why) = obstacle() {
@@ -48,10 +78,10 @@ pub(crate) fn run() -> Outcome {
     }
     let mut seen = Vec::new();
     for load in LOADS {
-        let (ceiling, threads, rows) = load;
+        let Load { ceiling_mib: ceiling, threads, .. } = load;
         let most = of_child(load, None, None);
         let allowed = ceiling * MIB + BESIDE + SLACK;
-        assert!(rows * VALUE_BYTES as u64 > allowed, "a process that held its data would pass the limit");
+        assert!(load.data_bytes() > allowed, "a process that held its data would pass the limit");
         assert!(
             most <= allowed,
             "memory_bytes {ceiling} MiB, {threads} threads: the process had {most}, allowed are {allowed}"
@@ -82,15 +112,14 @@ fn all_in_cgroups(loads: &[Load], allocator: Option<&str>) -> Outcome {
     }
     let mut seen = Vec::new();
     for load in loads {
-        let (ceiling, threads, rows) = *load;
-        let allowed = ceiling * MIB + BESIDE;
-        assert!(rows * VALUE_BYTES as u64 > allowed, "a process that held its data would be killed");
+        let allowed = load.ceiling_mib * MIB + BESIDE;
+        assert!(load.data_bytes() > allowed, "a process that held its data would be killed");
         let limit = match MemoryLimit::new(allowed) {
             Ok(limit) => limit,
             Err(why) => return Outcome::NotRun(why),
         };
         of_child(*load, Some(&limit), allocator);
-        seen.push(format!("{threads} threads in {} MiB", allowed / MIB));
+        seen.push(format!("{} threads in {} MiB", load.threads, allowed / MIB));
     }
     Outcome::Passed(seen.join(", "))
 }
@@ -117,7 +146,7 @@ fn files_are_memory() -> Option<String> {
 /// The most memory that a child has with this load, in bytes; within a limit that kills it, and with an
 /// allocator that is preloaded, if there are these.
 fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) -> u64 {
-    let (ceiling, threads, rows) = load;
+    let Load { ceiling_mib: ceiling, threads, rows, value_bytes, direct_io } = load;
     let dir = tempfile::tempdir_in(PLACE).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
@@ -126,6 +155,8 @@ fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) ->
         .env("TERRANE_REAL_MEMORY", ceiling.to_string())
         .env("TERRANE_REAL_THREADS", threads.to_string())
         .env("TERRANE_REAL_ROWS", rows.to_string())
+        .env("TERRANE_REAL_VALUE", value_bytes.to_string())
+        .env("TERRANE_REAL_DIRECT", u64::from(direct_io).to_string())
         .env_remove("LD_PRELOAD")
         .env_remove("MALLOC_CONF");
     if let Some(allocator) = allocator {
@@ -140,8 +171,10 @@ fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) ->
     child.stdin.take().unwrap().write_all(b"go\n").unwrap();
     let output = child.wait_with_output().unwrap();
     let complaint = String::from_utf8_lossy(&output.stderr);
-    let what =
-        format!("memory_bytes {ceiling} MiB, {threads} threads, {}", allocator.unwrap_or("usual allocator"));
+    let what = format!(
+        "memory_bytes {ceiling} MiB, {threads} threads, values of {value_bytes} bytes, {}",
+        allocator.unwrap_or("usual allocator")
+    );
     let is_killed = limit.is_some() && output.status.signal() == Some(9);
     assert!(!is_killed, "{what}: the kernel killed the process, which exceeded memory_bytes and 24 MiB");
     assert!(output.status.success(), "{what}: {}: {complaint}", output.status);
@@ -166,11 +199,13 @@ pub(crate) fn child(dir: &Path) {
     }
     let (rows, threads) =
         (number_from_env("TERRANE_REAL_ROWS", 1), number_from_env("TERRANE_REAL_THREADS", 1));
+    let value_bytes = value_bytes();
     let options = Options {
         memory_bytes: number_from_env("TERRANE_REAL_MEMORY", 16) * MIB,
         compression: Compression::None,
         compression_last: Compression::None,
         background_threads: 2,
+        direct_io: number_from_env("TERRANE_REAL_DIRECT", 0) == 1,
         ..Options::default()
     };
     let db = Db::open_with(dir, &options).unwrap();
@@ -183,13 +218,13 @@ pub(crate) fn child(dir: &Path) {
         for _ in 0..share / 2 {
             let key = numbers.below(rows).to_be_bytes();
             assert!(
-                db.get(key).unwrap().is_some_and(|value| value.len() == VALUE_BYTES),
+                db.get(key).unwrap().is_some_and(|value| value.len() == value_bytes),
                 "every row is there"
             );
         }
         let from = (thread * share).to_be_bytes();
         let read = db.range(from..).take(share as usize / 2).map(|row| row.unwrap().1.len()).sum::<usize>();
-        assert_eq!(read, share as usize / 2 * VALUE_BYTES);
+        assert_eq!(read, share as usize / 2 * value_bytes);
     });
     by_threads(threads, &|thread| match thread {
         0 => jobs(&db, dir, rows),
@@ -208,7 +243,7 @@ fn jobs(db: &Db, dir: &Path, rows: u64) {
     db.compact_range(db.default_table(), ..).unwrap();
     // As an export does.
     let bytes = db.iter().map(|row| row.unwrap().1.len()).sum::<usize>();
-    assert_eq!(bytes, rows as usize * VALUE_BYTES);
+    assert_eq!(bytes, rows as usize * value_bytes());
 }
 
 fn by_threads(threads: u64, work: &(dyn Fn(u64) + Sync)) {
@@ -221,12 +256,12 @@ fn by_threads(threads: u64, work: &(dyn Fn(u64) + Sync)) {
 
 /// Writes these rows, with values of noise, a few in each batch.
 fn write(db: &Db, seed: u64, rows: impl Iterator<Item = u64>) {
-    let (mut numbers, mut value) = (Rng::new(seed), [0; VALUE_BYTES]);
+    let (mut numbers, mut value) = (Rng::new(seed), vec![0; value_bytes()]);
     let mut batch = Batch::new();
     for row in rows {
         value.chunks_exact_mut(8).for_each(|part| part.copy_from_slice(&numbers.next_u64().to_le_bytes()));
-        batch.put(db.default_table(), row.to_be_bytes(), value).unwrap();
-        if batch.len() == 16 {
+        batch.put(db.default_table(), row.to_be_bytes(), &value).unwrap();
+        if batch.len() == 16 || batch.len() * value.len() >= BATCH_BYTES {
             db.write(&batch, Durability::Buffered).unwrap();
             batch.clear();
         }
