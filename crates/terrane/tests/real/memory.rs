@@ -53,6 +53,10 @@ const LOADS_IN_CGROUP: [Load; 4] = [LOADS[0], LOADS[1], LOADS[3], LONG_VALUES];
 /// Those with jemalloc: more threads need settings of it.
 const LOADS_WITH_JEMALLOC: [Load; 2] = [load(16, 4, 80_000), load(16, 16, 80_000)];
 const JEMALLOC: &str = "libjemalloc.so.2";
+/// Scans of a hundred rows by each thread.
+const SCANS: u64 = 8;
+/// Places in the order of keys between rows that are written one after the other; prime.
+const STRIDE: u64 = 2_531;
 /// Bytes of the values of a batch, whose memory is the writer's.
 const BATCH_BYTES: usize = 16 << 10;
 const MIB: u64 = 1 << 20;
@@ -210,7 +214,9 @@ pub(crate) fn child(dir: &Path) {
     };
     let db = Db::open_with(dir, &options).unwrap();
     let share = rows / threads;
-    by_threads(threads, &|thread| write(&db, thread, thread * share..(thread + 1) * share));
+    // The last load has neighbours in other value tables.
+    let placed = |at: u64| if value_bytes == LONG_VALUES.value_bytes { at * STRIDE % rows } else { at };
+    by_threads(threads, &|thread| write(&db, thread, (thread * share..(thread + 1) * share).map(placed)));
     // Rows of every part of the database, so that overwrites, flushes and merges meet.
     by_threads(threads, &|thread| write(&db, thread + threads, (thread..rows).step_by(8 * threads as usize)));
     by_threads(threads, &|thread| {
@@ -225,6 +231,17 @@ pub(crate) fn child(dir: &Path) {
         let from = (thread * share).to_be_bytes();
         let read = db.range(from..).take(share as usize / 2).map(|row| row.unwrap().1.len()).sum::<usize>();
         assert_eq!(read, share as usize / 2 * value_bytes);
+    });
+    // Scans from many places at once, beside inserts.
+    by_threads(threads, &|thread| {
+        let mut numbers = Rng::new(thread);
+        for _ in 0..SCANS {
+            let from = numbers.below(rows);
+            db.range(from.to_be_bytes()..)
+                .take(100)
+                .for_each(|row| assert_eq!(row.unwrap().1.len(), value_bytes));
+            write(&db, from, std::iter::once(from));
+        }
     });
     by_threads(threads, &|thread| match thread {
         0 => jobs(&db, dir, rows),
