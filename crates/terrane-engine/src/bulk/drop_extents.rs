@@ -23,7 +23,7 @@ use terrane_table::Extent;
 use crate::background::compaction::install::Install;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Choice;
-use crate::background::scheduler::flush_hold::refuse_if_paused;
+use crate::background::scheduler::flush_hold::refuse_held_work;
 use crate::observe::stats::add;
 use crate::read::row_cache::forget_rows_within;
 use crate::read::scan::Bounds;
@@ -95,7 +95,7 @@ impl Maintenance {
             debug_assert!(table.is_of(&self.catalog), "a claim on the levels of another database");
             let claim = claim_of(table, &chosen);
             if !schedule.claims.allows(&claim) {
-                return refuse_if_paused(schedule).map(|()| Choice::Wait);
+                return refuse_held_work(schedule).map(|()| Choice::Wait);
             }
             Ok(Choice::Take(chosen, vec![claim]))
         })?;

@@ -21,7 +21,7 @@ impl Scheduler {
         let mut held = Vec::new();
         self.wait_until(|schedule| {
             if tables.iter().any(|table| schedule.is_running(JobKind::Flush, *table)) {
-                return refuse_if_paused(schedule).map(|()| false);
+                return refuse_held_work(schedule).map(|()| false);
             }
             for table in tables {
                 schedule.next_id += 1;
@@ -66,7 +66,7 @@ impl Scheduler {
 }
 
 /// A job that is paused gives nothing up.
-pub(crate) fn refuse_if_paused(schedule: &Schedule) -> Result<()> {
+pub(crate) fn refuse_held_work(schedule: &Schedule) -> Result<()> {
     if !schedule.holds_paused_work() {
         return Ok(());
     }
