@@ -115,8 +115,8 @@ fn without_test(tree: &Tree) -> Vec<Finding> {
         let (function, module) = (format!("fn {last}"), format!("mod {last}"));
         let is_there = tree.files().any(|(path, text)| {
             let is_code = path.starts_with(&folder) && path.ends_with(".rs") && path != LIST;
-            is_code
-                && (text.contains(&function) || text.contains(&module) || path.contains(&format!("/{last}")))
+            let has_test = || text.contains(&function) && is_within(&module_of(path), last, filter);
+            is_code && (has_test() || text.contains(&module) || path.contains(&format!("/{last}")))
         });
         if !is_there {
             let why = format!("{} names the test `{filter}`, which `{package}` does not have", bug.name);
@@ -124,6 +124,23 @@ fn without_test(tree: &Tree) -> Vec<Finding> {
         }
     }
     findings
+}
+
+/// Returns true if a test program finds the test `last` of a module by `filter`; a module may have its tests
+/// in a module `tests` of the same file.
+fn is_within(module: &str, last: &str, filter: &str) -> bool {
+    [format!("{module}::{last}"), format!("{module}::tests::{last}")].iter().any(|name| name.contains(filter))
+}
+
+/// The module of a file of a package, as a test program names it.
+fn module_of(path: &str) -> String {
+    let below = path.splitn(3, '/').nth(2).unwrap_or(path);
+    let below = below.trim_end_matches(".rs");
+    let parts = below.split('/').enumerate().filter(|(at, part)| {
+        let is_folder = *at == 0 && matches!(*part, "src" | "tests");
+        !is_folder && !matches!(*part, "mod" | "lib" | "main")
+    });
+    parts.map(|(_, part)| part).collect::<Vec<_>>().join("::")
 }
 
 /// Which bugs are run.

@@ -230,7 +230,7 @@ bugs! {
     SplitImportPosition: "invariant 10", "an import commits its position in a batch of its own", "terrane-cli suite import::records_and_position";
     PredictableGroups: "bytes are not trusted", "checksums of groups do not depend on the database", "terrane-engine suite forged::a_value_in_a_torn_group";
     UnlimitedLosses: "bytes are not trusted", "a repair lists losses without bound", "terrane-engine suite forged::losses_without_end";
-    ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-engine terrane_engine background::idle::tests::space_is_given_back_again";
+    ReclaimOnce: "work at rest: space", "spare space is given back at the first rest only", "terrane-engine terrane_engine background::state::idle_watch::tests::space_is_given_back_again";
     CutUsedEnd: "work at rest: space", "the space that is given back behind an extent begins before its end", "terrane-storage suite local::slots_give_back";
     ReclaimTaken: "work at rest: space", "the space given back reaches into a slot that is in use", "terrane-engine suite rest::at_rest_spare_space";
     ForgetAccepted: "cores: nothing is lost", "requests that were accepted before a close are not done", "terrane suite cores::accepted_requests_are_done_at_a_close";
@@ -282,7 +282,7 @@ bugs! {
     LeaveDurableReaders: "asynchronous writes: no lost wake-up", "readers of durable changes are not woken when a ticket is done", "terrane-engine terrane_engine a_ticket_that_is_done_wakes";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane suite readers::a_reader_that_is_too_old";
     SlowAllTables: "pacing: the throttle is per table", "writers of a table are slowed for the debt of another table", "terrane-engine suite pacing::the_throttle_is_per_table";
-    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine terrane_engine background::flush::tests::a_flush_that_has_ended";
+    KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine terrane_engine background::flush::flush_job::tests::a_flush_that_has_ended";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage suite copy::slots_freed_during_a_copy_are_not_reused";
     NameUnsyncedBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";
     CollectSharedObjects: "backup: shared objects", "removing a backup removes what others need", "terrane-engine suite backup::shared_objects_are_copied_once_and_kept_while_a_backup_needs_them";

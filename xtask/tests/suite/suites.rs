@@ -164,6 +164,28 @@ fn the_page_of_planted_bugs_has_the_rows_of_the_code() {
     }
 }
 
+/// The suite of planted bugs would run no test for a name that a test had before it moved.
+#[test]
+fn the_test_of_a_planted_bug_is_in_the_module_that_its_name_says() {
+    let findings = |test: &str, file: &str| {
+        let list = format!("bugs! {{\n    Skip: \"invariant 1\", \"a sync is left out\", \"{test}\";\n}}\n");
+        let page = format!("| `Skip` | invariant 1 | a sync is left out | {test} | caught | 0.3 |\n");
+        let tree = Tree::of([
+            ("crates/terrane-base/src/planted.rs", &*list),
+            (file, "fn a_sync_poisons() {}"),
+            ("docs/planted-bugs.md", &*page),
+        ]);
+        xtask::planted::check(&tree).iter().map(Finding::to_string).collect::<Vec<String>>()
+    };
+    for file in ["src/log/ring.rs", "src/log/ring/tests.rs", "src/log/ring/mod.rs"] {
+        let file = format!("crates/ring/{file}");
+        assert!(findings("ring ring log::ring::tests::a_sync", &file).is_empty(), "{file}");
+    }
+    assert!(findings("ring suite ring::a_sync", "crates/ring/tests/suite/ring.rs").is_empty());
+    let moved = findings("ring ring log::tests::a_sync", "crates/ring/src/log/ring/tests.rs");
+    assert!(moved.len() == 1 && moved[0].contains("`log::tests::a_sync`"), "{moved:?}");
+}
+
 #[test]
 fn planted_bugs_build_the_programs_that_they_name() {
     let bug = |test: &str| xtask::planted::Planted {

@@ -21,8 +21,8 @@ use crate::loader::Part;
 /// Most bytes of gathered blocks, before decompression.
 const GATHERED_BYTES_MAX: u64 = 512 << 10;
 
-/// What an index block takes while it is loaded, by its bytes on the device: these, the sectors that a direct
-/// read takes them from, and the index in memory, which is up to twice as long.
+/// While an index block is loaded it takes so many times its bytes on the device: these, the sectors that a
+/// direct read takes them from, and the index in memory, which is up to twice as long.
 const INDEX_COPIES: u64 = 4;
 
 /// A block with values that are going to be asked for.
@@ -164,8 +164,8 @@ impl ValueCursors {
         assert!(self.gathered.len() <= BATCH_READS, "a scan holds too many gathered blocks");
     }
 
-    /// The value tables whose index blocks the wanted blocks lack, in the order of their places, and the bytes
-    /// of these index blocks. Blocks for whose index block a scan has no room are not wanted any more, nor
+    /// The value tables whose index blocks the wanted blocks lack, in the order of their places, and what
+    /// these index blocks take. Blocks for whose index block a scan has no room are not wanted any more, nor
     /// are those after them. There is room for the index block of the first one.
     fn indexes_lacking(&mut self, share: &mut WindowShare) -> (Vec<Arc<Extent>>, u64) {
         let (mut lacking, mut bytes): (Vec<Arc<Extent>>, u64) = (Vec::new(), 0);
