@@ -244,17 +244,17 @@ fn a_batch_that_is_refused_again_has_nothing_flushed_until_something_changes() {
 /// Each table's flush takes blocks of its own.
 #[test]
 fn many_small_tables_on_a_full_device_can_be_flushed() {
-    let small = Small::new(4 * MIB);
+    let small = Small::new(6 * MIB);
     let tables: Vec<_> =
-        (0..100).map(|number| small.engine.create_table(&format!("t{number}"), &[]).unwrap()).collect();
+        (0..250).map(|number| small.engine.create_table(&format!("t{number}"), &[]).unwrap()).collect();
     let table_of = |number: u64| &tables[number as usize % tables.len()];
     let put = |number: u64| small.engine.put(table_of(number).id, &key(number), &noise(number, 0), false);
     let before = small.disk.used_bytes();
-    (0..100).for_each(|number| put(number).unwrap());
+    (0..250).for_each(|number| put(number).unwrap());
     small.engine.flush().unwrap();
-    let each = (small.disk.used_bytes() - before) / 100;
+    let each = (small.disk.used_bytes() - before) / 250;
     assert!(each <= 12 * KIB, "{each} bytes for a table with one row, more than are kept for it");
-    let count = (100..100_000).find(|number| put(*number).is_err()).expect("the device becomes full");
+    let count = (250..100_000).find(|number| put(*number).is_err()).expect("the device becomes full");
     small.engine.flush().unwrap();
     for number in 0..count {
         let value = get(&small.engine, table_of(number), &key(number)).unwrap();
