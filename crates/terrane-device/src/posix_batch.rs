@@ -2,7 +2,7 @@
 //!
 //! 1. For a direct read whose buffer or range is not aligned to sectors, whole sectors are read into a
 //!    buffer of the process.
-//! 2. The ring makes all reads.
+//! 2. The ring makes the reads, as many at once as need [`SECTOR_BYTES_MAX`] of such memory.
 //! 3. A read that it did not complete is made again alone, which also reports
 //!    the error.
 
@@ -18,6 +18,10 @@ use crate::{Buffer, FileRead, take_buffer};
 /// Fewest reads for which a ring is used: a single read costs as many system calls without it.
 const READS_MIN: usize = 2;
 
+/// Bytes of whole sectors that are read at once; a longer read has its own. So many in flight keep a device
+/// busy, and a buffer of the process as long keeps its pages for the next batch.
+const SECTOR_BYTES_MAX: usize = 256 << 10;
+
 /// Makes the reads; see the [module](self).
 pub(crate) fn read(rings: &Rings, reads: &mut [FileRead<'_>]) {
     let is_ours = |read: &FileRead<'_>| posix(read).is_some();
@@ -26,14 +30,35 @@ pub(crate) fn read(rings: &Rings, reads: &mut [FileRead<'_>]) {
         return reads.iter_mut().for_each(FileRead::read_alone);
     };
     let sectors: Vec<Range<u64>> = reads.iter().map(bounced).collect();
+    let (mut rest, mut sectors) = (reads, &sectors[..]);
+    while !rest.is_empty() && !ring.is_broken() {
+        let (now, later) = rest.split_at_mut(fitting(sectors));
+        let (own, others) = sectors.split_at(now.len());
+        read_part(rings, &mut ring, now, own);
+        (rest, sectors) = (later, others);
+    }
+    rest.iter_mut().for_each(FileRead::read_alone);
+    rings.put(ring);
+}
+
+/// How many of the first reads are made at once: one at least.
+fn fitting(sectors: &[Range<u64>]) -> usize {
+    let mut bytes = 0;
+    let fits = sectors.iter().take_while(|sectors| {
+        bytes += bytes_of(sectors);
+        bytes <= SECTOR_BYTES_MAX
+    });
+    fits.count().max(1)
+}
+
+/// Makes reads that are in flight together.
+fn read_part(rings: &Rings, ring: &mut Ring, reads: &mut [FileRead<'_>], sectors: &[Range<u64>]) {
     let len: usize = sectors.iter().map(bytes_of).sum();
     // Of the buffers of the process: rings that kept memory of their own had some megabytes of it idle.
     let mut scratch = Buffer::from(if len > 0 { take_buffer(len + PAGE_BYTES) } else { Vec::new() });
     let start = if len > 0 { scratch.as_ptr().align_offset(PAGE_BYTES) } else { 0 };
-    let is_done = read_by_ring(rings, &mut ring, reads, &sectors, &mut scratch[start..]);
-    take_over(reads, &sectors, &scratch[start..], &is_done);
-    drop(scratch);
-    rings.put(ring);
+    let is_done = read_by_ring(rings, ring, reads, sectors, &mut scratch[start..]);
+    take_over(reads, sectors, &scratch[start..], &is_done);
 }
 
 /// Makes the reads into their buffers or, for reads with `sectors`, into `bounce`; returns which reads

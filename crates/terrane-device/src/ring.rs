@@ -61,6 +61,11 @@ impl Ring {
         Ok(Ring { ring, under_way: 0, is_broken: false })
     }
 
+    /// Returns true if the kernel refused an operation: the ring must not be used again.
+    pub(crate) fn is_broken(&self) -> bool {
+        self.is_broken
+    }
+
     /// Makes the reads and marks those that completed as a whole.
     ///
     /// # Errors

@@ -63,6 +63,7 @@ pub(super) struct Wants {
 impl Wants {
     fn cut(&mut self, len: usize) {
         self.blocks.drain(len..).for_each(|want| self.bytes -= want.bytes);
+        self.last = self.last.take().map(|(key, before)| (key, before.min(len)));
         debug_assert!(self.blocks.len() == len, "blocks that were announced last are cut");
     }
 
