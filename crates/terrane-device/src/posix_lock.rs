@@ -1,8 +1,9 @@
 //! The lock of a directory: `flock` on a file that contains the holder's process id.
 //!
 //! `flock` belongs to the open file, not to the process, so a second opener in the same process is refused
-//! too, and the lock ends with its holder, even if it is killed. The file stays: if it were removed, two
-//! openers could lock two files of the same name.
+//! too, and the lock ends with its holder, even if it is killed. The file of a database stays. That of a
+//! directory that is given up goes with it, so a lock counts only where the path leads to the locked file:
+//! otherwise two openers could have locked two files of the same name.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -15,6 +16,10 @@ use crate::DiskLock;
 use crate::posix::{FILE_MODE, refused};
 use crate::posix_file::{SAFELY, check_regular};
 
+/// How often an opener finds that the file it has locked was removed meanwhile, at most: each time another
+/// directory of this name was given up.
+const REMOVALS_MAX: u32 = 16;
+
 /// Holds the lock until dropped.
 #[derive(Debug)]
 pub(crate) struct PosixLock {
@@ -24,12 +29,26 @@ pub(crate) struct PosixLock {
 impl PosixLock {
     pub(crate) fn take(path: &Path) -> Result<Self> {
         let flags = OFlags::RDWR | OFlags::CREATE | SAFELY;
-        let fd = rustix::fs::open(path, flags, FILE_MODE)
-            .map_err(|error| refused("open lock file", path, error))?;
-        check_regular(&fd, path)?;
+        for _ in 0..REMOVALS_MAX {
+            let fd = rustix::fs::open(path, flags, FILE_MODE)
+                .map_err(|error| refused("open lock file", path, error))?;
+            check_regular(&fd, path)?;
+            if let Some(lock) = PosixLock::take_opened(path, fd)? {
+                lock.sign().map_err(|error| refused("write lock file", path, error))?;
+                return Ok(lock);
+            }
+        }
+        Err(busy(path, None))
+    }
+
+    /// Locks a file that was opened at `path`; `None` if the path leads to another file since, or to none.
+    fn take_opened(path: &Path, fd: OwnedFd) -> Result<Option<Self>> {
         let lock = PosixLock::on(path, fd, FlockOperation::NonBlockingLockExclusive)?;
-        lock.sign().map_err(|error| refused("write lock file", path, error))?;
-        Ok(lock)
+        let (Ok(own), Ok(there)) = (rustix::fs::fstat(&lock.fd), rustix::fs::stat(path)) else {
+            return Ok(None);
+        };
+        let is_there = (own.st_dev, own.st_ino) == (there.st_dev, there.st_ino);
+        Ok(is_there.then_some(lock))
     }
 
     /// The lock shared with other readers; `None` if the lock file cannot be opened.
@@ -126,4 +145,34 @@ pub(crate) fn busy(path: &Path, holder: Option<&str>) -> Error {
         holder.map_or_else(|| "a reader or another process".to_owned(), |pid| format!("process {pid}"));
     let message = format!("{} is locked by {holder}: close it there first", path.display());
     Error::new(Kind::Busy, message)
+}
+
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use super::*;
+    use crate::{Disk, PosixDisk};
+
+    /// As an attempt at a checkpoint does that is given up: its file goes while it is locked, and an opener
+    /// that had opened it locks a file that no other opener sees.
+    #[test]
+    fn a_lock_of_a_file_that_was_removed_meanwhile_does_not_count() {
+        let (disk, dir) = (PosixDisk::new(), tempfile::tempdir().expect("a directory"));
+        let path = dir.path().join("LOCK");
+        let opened = || rustix::fs::open(&path, OFlags::RDWR | OFlags::CREATE, FILE_MODE).expect("a file");
+        assert!(PosixLock::take_opened(&path, opened()).expect("no holder").is_some(), "it is there");
+        let removed = opened();
+        disk.remove(&path).expect("it is there");
+        assert!(PosixLock::take_opened(&path, removed).expect("no holder").is_none(), "there is no file");
+        let removed = opened();
+        disk.remove(&path).expect("it is there");
+        let other = PosixLock::take(&path).expect("a new file");
+        assert!(
+            PosixLock::take_opened(&path, removed).expect("no holder").is_none(),
+            "there is another file"
+        );
+        let refused = PosixLock::take(&path).expect_err("the new file is locked");
+        assert_eq!(refused.kind(), Kind::Busy);
+        drop(other);
+        drop(PosixLock::take(&path).expect("it is free"));
+    }
 }
