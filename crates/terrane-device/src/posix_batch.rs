@@ -125,3 +125,20 @@ fn bounced(read: &FileRead<'_>) -> Range<u64> {
 fn bytes_of(sectors: &Range<u64>) -> usize {
     (sectors.end - sectors.start) as usize
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_in_flight_need_a_bounded_buffer_and_each_read_is_made() {
+        let unit = 16 << 10;
+        let at = |first: u64, units: u64| first * unit..(first + units) * unit;
+        let most = SECTOR_BYTES_MAX as u64 / unit;
+        let one: Vec<_> = (0..100).map(|number| at(number, 1)).collect();
+        assert_eq!(fitting(&one), most as usize);
+        assert_eq!(fitting(&one[95..]), 5, "those that are left");
+        assert_eq!(fitting(&[at(0, most + 1), at(100, 1)]), 1, "a longer one has a buffer of its own");
+        assert_eq!(fitting(&vec![0..0; 100]), 100, "reads into aligned buffers need none");
+    }
+}
