@@ -48,6 +48,13 @@ impl Default for ReadMode {
 }
 
 impl ReadMode {
+    /// Reads the newest visible state.
+    #[inline(always)]
+    #[must_use]
+    pub fn newest(filters: bool) -> Self {
+        ReadMode { at: None, filters, values: true }
+    }
+
     /// Reads at a snapshot's number.
     #[must_use]
     pub fn at(seq: SeqNo) -> Self {

@@ -38,8 +38,9 @@ impl Shared {
         Ok(target.finish(found))
     }
 
-    /// [`Shared::get_to`] as a part of the function that calls it, as far as memory: no registers are saved
-    /// twice, and the answer passes through none of the stack.
+    /// [`Shared::get_to`] of the present state as a part of the function that calls it, as far as memory: no
+    /// registers are saved twice, and the answer passes through none of the stack. `filters` as in
+    /// [`ReadMode`], which is made where it is used: a caller's would lie in memory for all ways of the read.
     ///
     /// # Errors
     /// As [`Shared::get`].
@@ -48,18 +49,18 @@ impl Shared {
         &self,
         table: &Table,
         key: &[u8],
-        mode: ReadMode,
+        filters: bool,
         places: &mut [MaybeUninit<u8>],
     ) -> Result<Option<usize>> {
         if self.slow_log.watches_reads() {
-            return self.get_to(table, key, mode, places);
+            return self.get_to(table, key, ReadMode::newest(filters), places);
         }
         let reader = Reader::of(self);
         if sampling::is_due() {
-            return reader.get_to_sampled(table, key, mode, places);
+            return reader.get_to_sampled(table, key, ReadMode::newest(filters), places);
         }
         let mut target = SliceTarget::new(places);
-        let found = reader.get_plainly(table, key, mode, &mut target)?;
+        let found = reader.get_plainly(table, key, ReadMode::newest(filters), &mut target)?;
         Ok(target.finish(found))
     }
 }

@@ -110,7 +110,7 @@ impl Table {
     #[inline(always)]
     pub fn get_to_here(&self, key: &[u8], places: &mut [MaybeUninit<u8>]) -> Result<Option<usize>> {
         if self.has_plain_keys() {
-            return self.engine.get_to_here(&self.inner, key, self.mode(None), places);
+            return self.engine.get_to_here(&self.inner, key, self.filters, places);
         }
         self.get_encoded_to(key, places)
     }
