@@ -9,7 +9,8 @@
 //!   assertions and information, and carries tests: [`SLACK`] is what it may have beyond.
 //! * [`run_in_cgroup`]: a memory cgroup of just that size would kill it. There the kernel drops pages of the
 //!   text and of mapped files when they are too many, so nothing is allowed beyond.
-//! * [`run_with_jemalloc`]: the same with another allocator, preloaded.
+//! * [`run_with_jemalloc`]: the same with another allocator, preloaded; with more than 16 threads without its
+//!   caches of threads.
 //!
 //! A process whose memory follows its data passes all of these by far: the data are larger.
 //!
@@ -50,9 +51,14 @@ const LOADS: [Load; 4] =
 const LONG_VALUES: Load = Load { rows: 6_400, value_bytes: 16 << 10, direct_io: true, ..LOADS[1] };
 /// Those in a cgroup.
 const LOADS_IN_CGROUP: [Load; 4] = [LOADS[0], LOADS[1], LOADS[3], LONG_VALUES];
-/// Those with jemalloc: more threads need settings of it.
+/// Those with jemalloc as it is.
 const LOADS_WITH_JEMALLOC: [Load; 2] = [load(16, 4, 80_000), load(16, 16, 80_000)];
-const JEMALLOC: &str = "libjemalloc.so.2";
+/// Those with [`WITHOUT_THREAD_CACHES`].
+const LOADS_WITHOUT_THREAD_CACHES: [Load; 2] = [LOADS[1], LONG_VALUES];
+const JEMALLOC: Allocator = Allocator { library: "libjemalloc.so.2", settings: "" };
+/// As the promise asks for more than 16 threads: jemalloc fills the cache of each thread with ten pieces of a
+/// size when the thread wants one.
+const WITHOUT_THREAD_CACHES: Allocator = Allocator { settings: "tcache:false", ..JEMALLOC };
 /// Scans of a hundred rows by each thread.
 const SCANS: u64 = 8;
 /// Places in the order of keys between rows that are written one after the other; prime.
@@ -64,6 +70,14 @@ const MIB: u64 = 1 << 20;
 const BESIDE: u64 = 24 * MIB;
 /// Memory that a test build may take beyond the promise where the kernel drops none of its pages.
 const SLACK: u64 = 8 * MIB;
+
+/// An allocator that is preloaded.
+#[derive(Clone, Copy)]
+struct Allocator {
+    library: &'static str,
+    /// Its `MALLOC_CONF`.
+    settings: &'static str,
+}
 
 impl Load {
     fn data_bytes(self) -> u64 {
@@ -96,34 +110,38 @@ pub(crate) fn run() -> Outcome {
 }
 
 pub(crate) fn run_in_cgroup() -> Outcome {
-    all_in_cgroups(&LOADS_IN_CGROUP, None)
+    all_in_cgroups(&LOADS_IN_CGROUP.map(|load| (load, None)))
 }
 
 pub(crate) fn run_with_jemalloc() -> Outcome {
-    let probe =
-        Command::new(std::env::current_exe().unwrap()).arg("--list").env("LD_PRELOAD", JEMALLOC).output();
+    let mut probe = Command::new(std::env::current_exe().unwrap());
+    probe.arg("--list").env("LD_PRELOAD", JEMALLOC.library);
     // The dynamic linker complains of a library that it does not find, and starts the program without it.
-    let complaint = String::from_utf8_lossy(&probe.unwrap().stderr).trim().to_owned();
+    let complaint = String::from_utf8_lossy(&probe.output().unwrap().stderr).trim().to_owned();
     if !complaint.is_empty() {
         return Outcome::NotRun(complaint);
     }
-    all_in_cgroups(&LOADS_WITH_JEMALLOC, Some(JEMALLOC))
+    let loads = LOADS_WITH_JEMALLOC.map(|load| (load, Some(JEMALLOC)));
+    let without = LOADS_WITHOUT_THREAD_CACHES.map(|load| (load, Some(WITHOUT_THREAD_CACHES)));
+    all_in_cgroups(&[loads, without].concat())
 }
 
-fn all_in_cgroups(loads: &[Load], allocator: Option<&str>) -> Outcome {
+fn all_in_cgroups(loads: &[(Load, Option<Allocator>)]) -> Outcome {
     if let Some(why) = obstacle().or_else(files_are_memory) {
         return Outcome::NotRun(why);
     }
     let mut seen = Vec::new();
-    for load in loads {
+    for (load, allocator) in loads {
         let allowed = load.ceiling_mib * MIB + BESIDE;
         assert!(load.data_bytes() > allowed, "a process that held its data would be killed");
         let limit = match MemoryLimit::new(allowed) {
             Ok(limit) => limit,
             Err(why) => return Outcome::NotRun(why),
         };
-        of_child(*load, Some(&limit), allocator);
-        seen.push(format!("{} threads in {} MiB", load.threads, allowed / MIB));
+        of_child(*load, Some(&limit), *allocator);
+        let settings = allocator.map_or("", |allocator| allocator.settings);
+        let shown = if settings.is_empty() { String::new() } else { format!(" with {settings}") };
+        seen.push(format!("{} threads in {} MiB{shown}", load.threads, allowed / MIB));
     }
     Outcome::Passed(seen.join(", "))
 }
@@ -149,7 +167,7 @@ fn files_are_memory() -> Option<String> {
 
 /// The most memory that a child has with this load, in bytes; within a limit that kills it, and with an
 /// allocator that is preloaded, if there are these.
-fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) -> u64 {
+fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<Allocator>) -> u64 {
     let Load { ceiling_mib: ceiling, threads, rows, value_bytes, direct_io } = load;
     let dir = tempfile::tempdir_in(PLACE).unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -164,7 +182,9 @@ fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) ->
         .env_remove("LD_PRELOAD")
         .env_remove("MALLOC_CONF");
     if let Some(allocator) = allocator {
-        command.env("LD_PRELOAD", allocator).env("TERRANE_REAL_ALLOCATOR", allocator);
+        let Allocator { library, settings } = allocator;
+        command.env("LD_PRELOAD", library).env("TERRANE_REAL_ALLOCATOR", library);
+        command.env("MALLOC_CONF", settings);
     }
     let piped = command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = piped.spawn().unwrap();
@@ -177,7 +197,7 @@ fn of_child(load: Load, limit: Option<&MemoryLimit>, allocator: Option<&str>) ->
     let complaint = String::from_utf8_lossy(&output.stderr);
     let what = format!(
         "memory_bytes {ceiling} MiB, {threads} threads, values of {value_bytes} bytes, {}",
-        allocator.unwrap_or("usual allocator")
+        allocator.map_or("usual allocator", |allocator| allocator.library)
     );
     let is_killed = limit.is_some() && output.status.signal() == Some(9);
     assert!(!is_killed, "{what}: the kernel killed the process, which exceeded memory_bytes and 24 MiB");
