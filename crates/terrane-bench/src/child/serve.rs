@@ -96,7 +96,7 @@ impl<'j> Child<'j> {
     fn open(job: &'j Job, events: &'j EventWriter<'j>) -> Result<Self> {
         let options = open_options(job)?;
         let engine = engine::open(&job.engine.engine, &options)?;
-        let driver = Driver::new(&job.scenario.data, job.seed);
+        let driver = Driver::new(&job.scenario.data, job.seed).watching(&job.directory);
         Ok(Child { job, events, options, engine: Some(engine), driver, deleted: false })
     }
 
@@ -198,6 +198,7 @@ fn cell_of(measured: Measured) -> Cell {
         latency: measured.latency,
         latency_by_kind: measured.latency_by_kind,
         timeline: measured.timeline,
+        space: measured.space,
         background_operations: measured.background_operations,
         ..Cell::default()
     }

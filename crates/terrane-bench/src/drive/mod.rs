@@ -16,10 +16,12 @@ mod recorder;
 mod round;
 mod series;
 mod source;
+mod space_series;
 mod window;
 mod worker;
 
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Barrier};
 use std::time::Duration;
@@ -34,7 +36,7 @@ use crate::generate::operation::OperationKind;
 use crate::generate::space::KeySpace;
 use crate::generate::values::Values;
 use crate::plan::{Data, Run};
-use crate::report::model::{Latency, Timeline};
+use crate::report::model::{Latency, SpaceTimeline, Timeline};
 
 use round::Round;
 use series::pad;
@@ -70,6 +72,8 @@ pub struct Measured {
     pub latency_by_kind: BTreeMap<OperationKind, Latency>,
     /// Operations over time.
     pub timeline: Timeline,
+    /// Space over time, if the driver knows the directory.
+    pub space: SpaceTimeline,
     /// The counters of all sessions.
     pub counters: EngineCounters,
     /// Operations of background threads.
@@ -89,6 +93,8 @@ pub struct Driver {
     runs: u64,
     /// True if anything was deleted.
     deleted: bool,
+    /// The directory of the database, whose space is looked at.
+    directory: Option<PathBuf>,
     env: Env,
 }
 
@@ -103,8 +109,15 @@ impl Driver {
             space: Arc::new(KeySpace::new(0)),
             runs: 0,
             deleted: false,
+            directory: None,
             env: Env::real(),
         }
+    }
+
+    /// The same driver, which looks each second at the space that the files in `directory` take.
+    #[must_use]
+    pub fn watching(self, directory: &Path) -> Self {
+        Driver { directory: Some(directory.to_owned()), ..self }
     }
 
     /// Does `run` on `engine`.

@@ -9,6 +9,7 @@ use super::pace::Pace;
 use super::recorder::{Recorder, Tally};
 use super::series::Series;
 use super::source::{self, Recorded};
+use super::space_series::SpaceSeries;
 use super::worker::{Manner, Shared, Source, Worker};
 use super::{Driver, Measured, Observer};
 use crate::engine::{Engine, EngineCounters};
@@ -18,7 +19,7 @@ use crate::generate::operation::OperationKind;
 use crate::generate::stream::Stream;
 use crate::generate::values::Values;
 use crate::plan::{Run, Until};
-use crate::report::model::Timeline;
+use crate::report::model::{SpaceTimeline, Timeline};
 use crate::trace;
 
 /// State that the threads of one run share.
@@ -50,7 +51,7 @@ impl Round<'_> {
         let tallies: Vec<Tally> = (0..self.run.threads).map(|_| Tally::default()).collect();
         let background_tally = Tally::default();
         let trace = self.trace()?;
-        let (backs, background, timeline, start) = std::thread::scope(|scope| {
+        let (backs, background, over_time, start) = std::thread::scope(|scope| {
             let trace = trace.as_ref();
             let background = self.definition.background.is_some().then(|| {
                 let tally = &background_tally;
@@ -64,13 +65,13 @@ impl Round<'_> {
             self.ready.wait();
             let start = self.driver.env.clock.now();
             let done = || workers.iter().all(std::thread::ScopedJoinHandle::is_finished);
-            let (timeline, interrupted) = self.sample(start, &tallies, &done, observer);
+            let (over_time, interrupted) = self.sample(start, &tallies, &done, observer);
             let backs: Vec<Result<Back>> =
                 workers.into_iter().map(|worker| worker.join().expect("a bench thread panicked")).collect();
             self.background_stop.store(true, Ordering::Relaxed);
             let background = background.map(|thread| thread.join().expect("a bench thread panicked"));
             let backs = if interrupted { vec![Err(Error::Interrupted)] } else { backs };
-            (backs, background, timeline, start)
+            (backs, background, over_time, start)
         });
         if let Some(trace) = trace {
             trace.finish()?;
@@ -79,7 +80,8 @@ impl Round<'_> {
         // Where the machine is busy, a worker may be far ahead of the sampler, which would see a part of it.
         let start = backs.iter().map(|back| back.start).min().map_or(start, |first| first.min(start));
         let end = backs.iter().map(|back| back.end).max().unwrap_or(start);
-        let measured = self.measured(&backs, background.transpose()?, timeline, end.saturating_sub(start))?;
+        let measured =
+            self.measured(&backs, background.transpose()?, over_time, end.saturating_sub(start))?;
         Ok((measured, start))
     }
 
@@ -95,7 +97,7 @@ impl Round<'_> {
         &self,
         backs: &[Back],
         background: Option<Back>,
-        timeline: Timeline,
+        (timeline, space): (Timeline, SpaceTimeline),
         elapsed: Duration,
     ) -> Result<Measured> {
         let mut all = Recorder::new();
@@ -129,6 +131,7 @@ impl Round<'_> {
             latency: all.latency(),
             latency_by_kind: if kinds.len() > 1 { kinds } else { BTreeMap::new() },
             timeline,
+            space,
             counters,
             background_operations,
             // A trace may insert any number: how many keys are live is not known after it.
@@ -143,13 +146,14 @@ impl Round<'_> {
         tallies: &[Tally],
         done: &dyn Fn() -> bool,
         observer: &dyn Observer,
-    ) -> (Timeline, bool) {
+    ) -> ((Timeline, SpaceTimeline), bool) {
         let clock = &self.driver.env.clock;
         let (limit, total) = match self.run.until {
             Until::Operations(operations) => (None, Some(operations)),
             Until::Seconds(seconds) => (Some(Duration::from_secs_f64(seconds)), None),
         };
         let mut series = Series::new(start);
+        let mut space = SpaceSeries::new(self.engine, self.driver.directory.as_deref(), start);
         let mut interrupted = false;
         while !done() {
             let wake = limit.map_or(series.tick, |limit| series.tick.min(start + limit));
@@ -157,6 +161,7 @@ impl Round<'_> {
             let operations: u64 = tallies.iter().map(Tally::get).sum();
             let now = clock.now();
             series.sample(now, operations);
+            space.look(now);
             if limit.is_some_and(|limit| now - start >= limit) {
                 self.stop.store(true, Ordering::Relaxed);
             }
@@ -165,7 +170,7 @@ impl Round<'_> {
                 self.stop.store(true, Ordering::Relaxed);
             }
         }
-        (series.end(tallies.iter().map(Tally::get).sum()), interrupted)
+        ((series.end(tallies.iter().map(Tally::get).sum()), space.end()), interrupted)
     }
 
     /// Sleeps in short pieces, so that a short run ends when its workers do.

@@ -201,6 +201,12 @@ pub trait Engine: Send + Sync {
         Shape::default()
     }
 
+    /// Stored bytes of separated values per thousand live ones, of the table that has the most of them; `None`
+    /// for an engine that separates none or does not tell.
+    fn values_permille(&self) -> Option<u64> {
+        None
+    }
+
     /// The engine's counters, whole database.
     fn counters(&self) -> EngineCounters {
         EngineCounters::default()

@@ -143,6 +143,12 @@ impl Engine for Terrane {
         Shape { rows: self.db.shape().tables.iter().flat_map(rows_of).collect() }
     }
 
+    fn values_permille(&self) -> Option<u64> {
+        let shape = self.db.shape();
+        let tables = shape.tables.iter().map(|table| table.values.space_permille());
+        tables.filter(|permille| *permille > 0).max()
+    }
+
     fn counters(&self) -> EngineCounters {
         let stats = self.db.stats();
         EngineCounters {

@@ -72,6 +72,13 @@ metrics! {
         };
     SPACE: "space", "Space amplification", "Bytes allocated on disk at the end of the step per byte of live keys and \
         values.", short, |cell| ratio(cell.disk_bytes, cell.live_bytes?);
+    SPACE_PEAK: "sp-max", "Most space in any second", "Most bytes allocated on disk, looked at each second and at the end of \
+        the step, per byte of live keys and values.", short, |cell| {
+            let peak = cell.space.disk_bytes.iter().max()?;
+            ratio(cell.disk_bytes.max(*peak), cell.live_bytes?)
+        };
+    VALUES_PEAK: "v-max", "Most space of separated values", "Most stored bytes of separated values per byte of live ones, \
+        looked at each second.", short, |cell| Some(*cell.space.values_permille.iter().max()? as f64 / 1e3);
     DISK: "disk", "Bytes on disk", "Bytes allocated on disk at the end of the step.", bytes,
         |cell| (cell.disk_bytes > 0).then_some(cell.disk_bytes as f64);
     MEMORY: "memory", "Peak memory", "Highest resident memory of the process during the step.", bytes,

@@ -103,6 +103,10 @@ pub struct Cell {
     pub latency_by_kind: BTreeMap<OperationKind, Latency>,
     /// Operations per interval, from the start to quiescence.
     pub timeline: Timeline,
+    /// The space that the engine took meanwhile; without an interval in a short step, and in files of
+    /// earlier versions.
+    #[serde(default)]
+    pub space: SpaceTimeline,
     /// The resources that the process used.
     pub process: ProcessUse,
     /// The engine's counters of the step (differences).
@@ -166,6 +170,17 @@ pub struct Timeline {
     pub interval: f64,
     /// Operations that ended in each interval.
     pub operations: Vec<u64>,
+}
+
+/// The space that an engine takes while the operations of a step run, in equal intervals.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct SpaceTimeline {
+    /// Length of an interval, in seconds.
+    pub interval: f64,
+    /// Bytes on disk at the end of each interval, as allocated.
+    pub disk_bytes: Vec<u64>,
+    /// Stored bytes of separated values per thousand live ones, where the engine tells and has such values.
+    pub values_permille: Vec<u64>,
 }
 
 /// The resources that the process of the engine used during a step.

@@ -1,6 +1,6 @@
 //! The run as text for a terminal: one block per scenario, one table per step, one row per engine.
 //!
-//! The default columns fit into [`WIDTH`]; `details` adds a second table of the others. Columns that no
+//! The default columns fit into [`WIDTH`]; `details` adds two tables of the others. Columns that no
 //! engine has a figure for are left out. Figures are medians over repetitions; `+-` is their range by the
 //! median.
 
@@ -22,7 +22,7 @@ const LABEL_MAX: usize = 18;
 pub struct Style {
     /// True if ratios are coloured.
     pub colour: bool,
-    /// True if the second tables are written.
+    /// True if the tables of the other columns are written.
     pub details: bool,
 }
 
@@ -47,7 +47,7 @@ const FIRST: [Metric; 12] = [
     metric::SWITCHES,
 ];
 
-const SECOND: [Metric; 19] = [
+const SECOND: [Metric; 13] = [
     metric::FOUND,
     metric::P90,
     metric::P9999,
@@ -61,6 +61,11 @@ const SECOND: [Metric; 19] = [
     metric::LOW_WINDOWS,
     metric::BACKGROUND_RATE,
     metric::ABORTS,
+];
+
+const THIRD: [Metric; 8] = [
+    metric::SPACE_PEAK,
+    metric::VALUES_PEAK,
     metric::DISK,
     metric::FAULTS,
     metric::INSTRUCTIONS,
@@ -149,6 +154,7 @@ fn block(out: &mut String, summary: &Summary<'_>, scenario: &ScenarioSummary<'_>
         table(out, step, &FIRST, true, style);
         if style.details && !step.timed {
             table(out, step, &SECOND, false, style);
+            table(out, step, &THIRD, false, style);
         }
         shapes(out, step);
         if let Some(ceiling) = step.ceiling.filter(|ceiling| *ceiling < CEILING_MIN) {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use terrane_bench::Error;
 use terrane_bench::drive::{Driver, Observer};
-use terrane_bench::engine::{self, Engine, EngineOptions, Session, Visit, Write};
+use terrane_bench::engine::{self, Control, Engine, EngineOptions, Session, Visit, Write};
 use terrane_bench::plan::file::parse;
 use terrane_bench::plan::{Plan, Run, Step};
 
@@ -235,6 +235,27 @@ fn time_ends_a_run_and_an_observer_interrupts_it() {
     });
     assert!(is_used);
     assert_eq!(driver.run(&*engine, &runs[1], &InterruptsAtOnce).unwrap_err(), Error::Interrupted);
+}
+
+#[test]
+fn the_space_of_a_run_is_looked_at_each_second() {
+    let plan = plan(1000, r#""load", { workload = "overwrite", seconds = 2.1 }"#);
+    let directory = tempfile::tempdir().unwrap();
+    let mut options = options(directory.path());
+    options.options.insert("value_separation_bytes".to_owned(), "32".to_owned());
+    let engine = engine::open("terrane", &options).unwrap();
+    let mut driver = Driver::new(&plan.scenarios[0].data, 5).watching(directory.path());
+    let runs = runs(&plan);
+    driver.run(&*engine, &runs[0], &NeverInterrupts).unwrap();
+    engine.control(Control::Flush).unwrap();
+    let space = driver.run(&*engine, &runs[1], &NeverInterrupts).unwrap().space;
+    assert!(space.disk_bytes.len() >= 2, "{space:?}");
+    assert!(space.disk_bytes.iter().all(|bytes| *bytes > 1000 * 100), "less than the rows: {space:?}");
+    assert!(space.values_permille.len() >= 2, "the values are separated: {space:?}");
+    assert!(space.values_permille.iter().all(|permille| *permille >= 1000), "{space:?}");
+    let unwatched = Driver::new(&plan.scenarios[0].data, 5).run(&*engine, &runs[0], &NeverInterrupts);
+    assert!(unwatched.unwrap().space.disk_bytes.is_empty(), "no directory was named");
+    engine.close().unwrap();
 }
 
 /// An engine whose reads take 20 ms each.

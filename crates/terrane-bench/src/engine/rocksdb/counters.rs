@@ -95,6 +95,17 @@ pub(super) fn shape(database: &Database) -> Shape {
     Shape { rows }
 }
 
+/// Bytes of blob files per thousand without garbage, of the table that has the most of them; `None` without
+/// blob files.
+pub(super) fn values_permille(database: &Database) -> Option<u64> {
+    let of_table = |table| {
+        let bytes = database.number(table, "rocksdb.total-blob-file-size");
+        let garbage = database.number(table, "rocksdb.live-blob-file-garbage-size");
+        (u128::from(bytes) * 1000).checked_div(u128::from(bytes.saturating_sub(garbage)))
+    };
+    database.tables().filter_map(of_table).max().and_then(|permille| u64::try_from(permille).ok())
+}
+
 /// Rows of the levels that hold files; in level 0 each file is a run, below each table's level is one.
 #[must_use]
 pub fn levels(files: &[TableFile]) -> Vec<ShapeRow> {

@@ -112,6 +112,10 @@ impl Engine for RocksDb {
         counters::shape(&self.database)
     }
 
+    fn values_permille(&self) -> Option<u64> {
+        counters::values_permille(&self.database)
+    }
+
     fn counters(&self) -> EngineCounters {
         match self.tuning.counting {
             Counting::Statistics => self

@@ -1,8 +1,8 @@
 //! The run as one HTML file that opens without network: styles, script and charts are inside, nothing is
 //! loaded.
 //!
-//! Order: headline and machine; geometric means; ratio matrix and its marks; per scenario throughput over
-//! time, latency, bars and shapes; steps that were not measured; engines, settings, command and plan. Each
+//! Order: headline and machine; geometric means; ratio matrix and its marks; per scenario throughput and
+//! space over time, latency, bars and shapes; steps that were not measured; engines, settings, command and plan. Each
 //! chart has its numbers in a table under it. The page works without its script, which only hides engines and
 //! shows values under the pointer.
 
@@ -18,6 +18,7 @@ mod markup;
 mod matrix;
 mod settings;
 mod shapes;
+mod space;
 mod timeline;
 mod whole;
 
@@ -80,6 +81,7 @@ fn scenario_section(html: &mut Html, summary: &Summary<'_>, scenario: &ScenarioS
             html.element("p", &[("class", "note")], &text::scenario(planned));
         }
         timeline::charts(html, summary, scenario);
+        space::charts(html, summary, scenario);
         latency::charts(html, summary, scenario);
         bars::tables(html, summary, scenario);
         shapes::table(html, scenario);

@@ -7,7 +7,7 @@ use terrane_bench::engine::{Control, Direction, EngineCounters, Opened, Shape, S
 use terrane_bench::generate::operation::OperationKind;
 use terrane_bench::plan::{Data, Distribution, EngineChoice, Plan, Run, Scenario, Step, Until, ValueSize};
 use terrane_bench::report::model::{
-    Cell, End, FORMAT, Failed, Header, Latency, Machine, ProcessUse, RunReport, Timeline,
+    Cell, End, FORMAT, Failed, Header, Latency, Machine, ProcessUse, RunReport, SpaceTimeline, Timeline,
 };
 
 /// A cell with a rate and nothing else.
@@ -236,6 +236,11 @@ fn full_cell(
         timeline: timeline(numbers, rate, seconds, writes && tree),
         process: process(numbers, operations as f64, 2e6 / rate, bytes(2.5), writes),
         counters: counters(operations, bytes(0.5), tree, reads),
+        space: SpaceTimeline {
+            interval: 1.0,
+            disk_bytes: (0..10).map(|second| 1_300_000_000 + second * 40_000_000).collect(),
+            values_permille: if tree && writes { vec![1100, 1240, 1180] } else { Vec::new() },
+        },
         disk_bytes: 1_500_000_000,
         live_bytes: Some(1_160_000_000),
         shape_before: shape(engine, 1),
