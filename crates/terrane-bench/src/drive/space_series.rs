@@ -35,7 +35,8 @@ impl<'r> SpaceSeries<'r> {
         let over = 1 + (now - self.tick).as_secs();
         self.tick += INTERVAL * u32::try_from(over).unwrap_or(u32::MAX);
         let intervals = usize::try_from(over).unwrap_or(usize::MAX);
-        // A directory that goes away while it is walked is no reason to end a run.
+        debug_assert!(now < self.tick, "a look stands for all intervals that are over");
+        // The run goes on if the directory goes away while it is walked.
         if let Ok(bytes) = files::directory_bytes(directory) {
             self.seen.disk_bytes.resize(self.seen.disk_bytes.len() + intervals, bytes);
         }

@@ -201,8 +201,7 @@ pub trait Engine: Send + Sync {
         Shape::default()
     }
 
-    /// Stored bytes of separated values per thousand live ones, of the table that has the most of them; `None`
-    /// for an engine that separates none or does not tell.
+    /// Stored bytes of separated values per thousand live ones; `None` without such values.
     fn values_permille(&self) -> Option<u64> {
         None
     }
@@ -330,8 +329,7 @@ pub trait Session {
         })
     }
 
-    /// Visits every row of a table, or stops when `visit` says so by returning `false`; returns how many it
-    /// visited.
+    /// Visits every row of a table, or until `visit` returns `false`; returns how many it visited.
     ///
     /// # Errors
     /// As [`Session::iterate`].

@@ -2,9 +2,9 @@
 //! loaded.
 //!
 //! Order: headline and machine; geometric means; ratio matrix and its marks; per scenario throughput and
-//! space over time, latency, bars and shapes; steps that were not measured; engines, settings, command and plan. Each
-//! chart has its numbers in a table under it. The page works without its script, which only hides engines and
-//! shows values under the pointer.
+//! space over time, latency, bars and shapes; steps that were not measured; engines, settings, command and
+//! plan. Each chart has its numbers in a table under it. The page works without its script, which only hides
+//! engines and shows values under the pointer.
 
 use crate::report::model::RunReport;
 use crate::report::summary::{ScenarioSummary, Summary};
