@@ -186,10 +186,12 @@ fn repaired(data: &Path, bytes: &[u8], name: &str) -> (RepairReport, Vec<u32>) {
     (report, rows.collect())
 }
 
-/// Where the value of a row is in a pool.
+/// Where the value of a row is in a pool. It is looked for behind its key: 998998..998 lies in 899899..899
+/// and an 8 that may follow it.
 fn place_of(bytes: &[u8], number: u32) -> usize {
-    let value = number.to_string().repeat(20);
-    bytes.windows(value.len()).position(|window| window == value.as_bytes()).unwrap()
+    let (key, value) = (number.to_be_bytes(), number.to_string().repeat(20));
+    let row = [&key[..], value.as_bytes()].concat();
+    bytes.windows(row.len()).position(|window| window == row).unwrap() + key.len()
 }
 
 fn remove_manifest(data: &Path) {

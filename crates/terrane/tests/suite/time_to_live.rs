@@ -324,8 +324,11 @@ fn a_scan_is_of_one_moment() {
 }
 
 /// There are no writes and no requests; only time passes.
+///
+/// The rows that are left take one slot. How many all took depends on what readers of other tests still held.
 #[test]
 fn the_space_of_expired_values_is_freed_without_writes() {
+    const SLOT_BYTES: u64 = 2 << 20;
     for is_on in [true, false] {
         let world = World::new();
         let mut options = Options { memory_bytes: 16 << 20, ..Options::default() };
@@ -353,8 +356,9 @@ fn the_space_of_expired_values_is_freed_without_writes() {
             let is_back = |_| {
                 assert!(!table.contains(b"nothing").unwrap());
                 world.hand.sleep(Duration::from_millis(1));
-                live(&db) < full / 4
+                live(&db) <= SLOT_BYTES
             };
+            assert!(full > SLOT_BYTES, "all rows are in one slot");
             assert!((0..100_000).any(is_back), "{} of {full} bytes are left", live(&db));
             assert_eq!(entries(&db), 200);
         } else {
