@@ -282,6 +282,7 @@ bugs! {
     LeaveDurableReaders: "asynchronous writes: no lost wake-up", "readers of durable changes are not woken when a ticket is done", "terrane-engine terrane_engine a_ticket_that_is_done_wakes";
     ReadThroughExpired: "live readers: an expired one is refused", "reads through a snapshot go on though what it pinned was given up", "terrane suite readers::a_reader_that_is_too_old";
     SlowAllTables: "pacing: the throttle is per table", "writers of a table are slowed for the debt of another table", "terrane-engine suite pacing::the_throttle_is_per_table";
+    InstallBeforeJournal: "invariant 2", "a flush is installed before the journal is durable, although older records are in memory", "terrane-engine suite flush_durability::";
     KeepPaceOfFlush: "pacing: a flush that has ended", "writers keep to the pace of a flush that has ended", "terrane-engine terrane_engine background::flush::flush_job::tests::a_flush_that_has_ended";
     FreeWhileHeld: "checkpoint: shared files", "slots are reused while a checkpoint is made of them", "terrane-storage suite copy::slots_freed_during_a_copy_are_not_reused";
     NameUnsyncedBackup: "backup: the manifest comes last", "a backup has its manifest before its objects are durable", "terrane-engine suite backup::a_cut_at_any_call";

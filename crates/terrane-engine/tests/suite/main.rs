@@ -14,6 +14,7 @@ mod deadlines;
 mod degradation;
 mod elsewhere;
 mod faults;
+mod flush_durability;
 mod follow;
 mod footprint;
 mod forged;

@@ -6,8 +6,10 @@
 //! The generation is written as an overflow run instead where there are runs, where a merge would take too
 //! long, where level 1 is damaged, and where the device has no room for a merge.
 //!
-//! A crash between steps is harmless: the generation is replayed from its segments, and what earlier steps
-//! put into level 1 is seen twice under the same sequence numbers.
+//! A crash between steps is harmless: the generation is replayed from its segments, which are durable before
+//! the first of several steps is installed, and what earlier steps put into level 1 is seen twice under the
+//! same sequence numbers. A generation that one edit installs, as a run or by one step, needs no durable
+//! segments, if no record up to its end is elsewhere in memory.
 
 use std::sync::Arc;
 use terrane_base::sync::atomic::Ordering;
@@ -23,6 +25,7 @@ use terrane_table::Extent;
 
 use crate::background::compaction::install::Install;
 use crate::background::compaction::ranges_of;
+use crate::background::flush::durability::Part;
 use crate::background::job_log;
 use crate::background::maintenance::Maintenance;
 use crate::background::scheduler::Choice;
@@ -140,9 +143,7 @@ impl FlushJob<'_> {
         let ranges = ranges_of(generation, &snapshots);
         let mut cursor = Completeness::new(generation);
         let result = engine.background.flusher.dump_run(&spec, &mut cursor, ranges, control)?;
-        let is_whole = flushed_through(&table.pinned(), generation) == generation.last_seq();
-        let is_behind = !is_whole || self.others_are_behind(generation.last_seq());
-        let durable = is_behind.then(|| self.durable_edit(generation.last_seq())).transpose()?;
+        let durable = self.durable_before(generation, &result, Part::Whole)?;
         add(&engine.counters.overflow_runs_written, 1);
         engine.count_flushed(table, result.work.bytes_written);
         engine.count_work(&result.work);
@@ -151,29 +152,13 @@ impl FlushJob<'_> {
         Ok(())
     }
 
-    /// Returns true if another table has records up to `seq` in memory only. If none has, a run that holds
-    /// everything up to `seq` may be installed before the journal is durable that far: whatever a loss of
-    /// power leaves, the records that are kept are those up to a number.
-    fn others_are_behind(self, seq: SeqNo) -> bool {
-        self.engine.catalog.sums().due().others_are_behind(self.table.id, seq)
-    }
-
-    /// Makes the journal durable up to `seq`, for an edit to say so. Extents are durable when they are
-    /// installed: if the journal were durable after them, a loss of power could keep newer records and lose
-    /// older ones.
-    fn durable_edit(self, seq: SeqNo) -> Result<EditOp> {
-        debug_assert!(seq <= self.engine.journal.visible(), "an edit would speak of commits to come");
-        self.engine.sync_journal_through(seq)?;
-        Ok(EditOp::Durable { seq })
-    }
-
     /// Merges the generation with level 1, step by step.
     fn by_ranges(self, generation: &Arc<GlobalIndex>) -> Result<()> {
         let Self { engine, table, control } = self;
         let mut cursor = Completeness::new(generation);
         let mut start = Vec::new();
         let mut left = generation.record_bytes();
-        let mut durable = Some(self.durable_edit(generation.last_seq())?);
+        let mut is_first = true;
         loop {
             control.check()?;
             let Some((spec, claim)) = self.claim_step(&start, left)? else {
@@ -184,8 +169,11 @@ impl FlushJob<'_> {
             let step = engine.background.flusher.flush_step(&spec, &mut cursor, &start, control);
             let installed = step.and_then(|step| {
                 let from = (generation, &cursor);
-                self.install_step(from, step, control.take_fresh(), durable.take())
+                let part = Part::of(is_first, &step);
+                let durable = self.durable_before(generation, &step, part)?;
+                self.install_step(from, step, control.take_fresh(), durable)
             });
+            is_first = false;
             let installed = installed.map_err(|error| engine.blamed(Some(table.id), error));
             engine.background.scheduler.release(claim);
             match installed {
@@ -363,7 +351,7 @@ fn level_bytes_of(table: &Table, tree: &Metasnapshot, generation: &GlobalIndex) 
 
 /// The number up to which the table's records are in the levels once `generation`, the oldest, is. A merge
 /// that was cancelled leaves some records of a memtable in it, newer than others that only the memtable has.
-fn flushed_through(view: &ReadView, generation: &GlobalIndex) -> SeqNo {
+pub(super) fn flushed_through(view: &ReadView, generation: &GlobalIndex) -> SeqNo {
     let newer = view.generations.iter().rev().nth(1).map(|newer| newer.first_seq());
     let frozen = view.frozen.last().map(|memtable| memtable.first_seq());
     let next = [newer, frozen].into_iter().flatten().min().unwrap_or(view.active.first_seq());
