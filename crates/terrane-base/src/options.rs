@@ -316,7 +316,10 @@ impl Options {
         // One memtable is flushed and one is filled, and the segments at their borders have room.
         derive(&mut o.memtable_bytes, o.write_memory_bytes / 8 * 3);
         derive(&mut o.global_index_bytes, o.memtable_bytes);
-        derive(&mut o.segment_bytes, power_of_two_below(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB));
+        derive(
+            &mut o.segment_bytes,
+            nearest_power_of_two(o.write_memory_bytes / 16).clamp(64 * KIB, 64 * MIB),
+        );
         derive(&mut o.level_base_bytes, o.global_index_bytes.saturating_mul(8) / 3);
         derive(&mut o.background_threads, processors.clamp(2, 8) as u64);
         derive(&mut o.experiments.replay_threads, processors.clamp(1, 64) as u64);
@@ -373,7 +376,8 @@ impl Options {
     }
 }
 
-/// The greatest power of two that is not above `value`, which is not 0.
-fn power_of_two_below(value: u64) -> u64 {
-    1 << value.max(1).ilog2()
+/// The nearest power of two: more than two thirds of `value`, which is not 0, and at most four thirds.
+fn nearest_power_of_two(value: u64) -> u64 {
+    let below = 1_u64 << value.max(1).ilog2();
+    if value >= below + below.div_ceil(2) { 2 * below } else { below }
 }
