@@ -48,7 +48,7 @@ impl FlushJob<'_> {
     ) -> Result<Option<EditOp>> {
         let Self { engine, table, .. } = self;
         assert!(result.table == table.id, "the result of another table waits for the journal");
-        debug_assert!(part != Part::Whole || result.next.is_none(), "a step that goes on is a part");
+        debug_assert!(generation.last_seq() <= engine.journal.visible(), "it has records that readers see");
         let is_needed = match part {
             Part::Whole => self.leaves_others_behind(generation),
             Part::First => true,
