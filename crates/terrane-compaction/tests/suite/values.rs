@@ -78,7 +78,7 @@ fn overwrite(world: &mut World, runs: u64, mut draw: impl FnMut(&mut Rng) -> u64
 fn twenty_times_the_data_is_overwritten_below_the_ceiling() {
     let evenly = overwrite(&mut world(), 0, |rng| rng.below(KEYS));
     // Greedy collection at a fifth of dead values, all of them equally likely to die, writes 2.7 times.
-    assert!(evenly < 3.2, "{evenly} bytes of values are written by byte");
+    assert!(evenly < 3.5, "{evenly} bytes of values are written by byte");
     let few =
         overwrite(&mut world(), 0, |rng| if rng.below(10) < 9 { rng.below(100) } else { rng.below(KEYS) });
     assert!(few < 2.0, "{few} bytes of values are written by byte where most puts are to few keys");
@@ -112,12 +112,12 @@ fn values_that_runs_hide_are_few_before_the_runs_are_many() {
             jobs += 1;
         }
         let hidden = world.metasnapshot.values.live_entries() - KEYS;
-        // Half of the quarter that the ceiling allows.
-        assert!(hidden <= KEYS / 8, "round {round}: {hidden} values are hidden");
+        // A quarter of the quarter that the ceiling allows.
+        assert!(hidden <= KEYS / 16, "round {round}: {hidden} values are hidden");
         assert!(bytes_above(&world) <= FLUSHED * VALUE_BYTES as u64 * 5 / 4, "round {round}");
         most = most.max(hidden);
     }
-    assert!(most > KEYS / 20 && jobs > 10, "the runs wait as long as they may: {most} hidden, {jobs} jobs");
+    assert!(most > KEYS / 40 && jobs > 10, "the runs wait as long as they may: {most} hidden, {jobs} jobs");
     world.check_content();
 }
 

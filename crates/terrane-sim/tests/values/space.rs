@@ -22,8 +22,8 @@ const GENERATION_BYTES: u64 = 1 << 20;
 const DATA_BYTES: u64 = KEYS * VALUE_BYTES as u64 * 101 / 100;
 /// Bytes that flushes make dead beyond those that they and the jobs beside them give back.
 const SLACK_BYTES: u64 = 3 * GENERATION_BYTES;
-/// Half of the quarter that the ceiling allows, and the runs that come until a job has merged them.
-const HIDDEN_BYTES_MAX: u64 = DATA_BYTES / 8 + 3 * GENERATION_BYTES;
+/// A quarter of the quarter that the ceiling allows, and the runs that come until a job has merged them.
+const HIDDEN_BYTES_MAX: u64 = DATA_BYTES / 16 + 3 * GENERATION_BYTES;
 
 fn options() -> Options {
     let mut options = Options { memory_bytes: 32 << 20, ..Options::default() };

@@ -7,9 +7,9 @@
 //!
 //! 1. *With other jobs*: a job that hides entries makes their values dead. It expects as many as it can hide,
 //!    and moves as many live values as are needed for the value tables to take [`RIDE_PERCENT`] of the
-//!    allowed excess once it is done. It writes the pointers anyway. So collection is a part of the jobs that
-//!    need it, and writers are slowed by the debt of these jobs, and by the bytes above the limit
-//!    (`debt.rs`).
+//!    allowed excess once it is done, less a reserve ([`RESERVE_BYTES`]). It writes the pointers anyway. So
+//!    collection is a part of the jobs that need it, and writers are slowed by the debt of these jobs, and by
+//!    the bytes above the limit (`debt.rs`).
 //! 2. *By a job of its own* ([`JobKind::Collect`]) from [`OWN_PERCENT`] of the allowed excess on: for
 //!    value tables that no job meets, or of which each job meets a small part. Its inputs are the
 //!    extents of one level that point into the value table with the most dead entries; their keys stay
@@ -48,8 +48,13 @@ const PERMILLE: u64 = 1000;
 const RIDE_PERCENT: u64 = 80;
 /// The share of the allowed excess from which a job of its own collects.
 const OWN_PERCENT: u64 = 90;
+/// Room below these shares that jobs leave for what comes until the next one: a flush, and what that makes
+/// dead beyond its plan.
+const RESERVE_BYTES: u64 = 12 << 20;
+/// The reserve is at most the allowed excess by this.
+const RESERVE_SHARE: u64 = 16;
 /// The share of the allowed excess that values may have which entries of overflow runs hide.
-const HIDDEN_PERCENT: u64 = 50;
+const HIDDEN_PERCENT: u64 = 25;
 /// Fewer stored bytes of value tables have more room for dead values: [`small_limit`].
 pub(super) const COLLECTED_BYTES_MIN: u64 = 8 << 20;
 /// Dead values that a table with few bytes of value tables may always have.
@@ -78,6 +83,15 @@ pub fn value_space_permille(shape: &TableShape<'_>) -> u64 {
 /// The limit with only so many percent of the excess that it allows.
 pub(super) fn limit_at(limit_permille: u64, percent: u64) -> u64 {
     PERMILLE + limit_permille.saturating_sub(PERMILLE).saturating_mul(percent) / 100
+}
+
+/// Stored bytes that value tables may take at most where jobs plan with so many percent of the excess that
+/// the limit allows: less by the reserve.
+fn planned_bytes(live_bytes: u64, limit_permille: u64, percent: u64) -> u64 {
+    let excess = part(live_bytes, limit_permille.saturating_sub(PERMILLE), PERMILLE);
+    let reserve = RESERVE_BYTES.min(excess / RESERVE_SHARE);
+    debug_assert!(percent * RESERVE_SHARE >= 100, "the reserve is a part of {percent} % of the excess");
+    live_bytes.saturating_add(part(excess, percent, 100).saturating_sub(reserve))
 }
 
 /// The most that fewer than [`COLLECTED_BYTES_MIN`] of value tables take, of which so many are live.
@@ -160,7 +174,7 @@ impl Picker<'_> {
         let live_bytes = part(totals.bytes, live.saturating_sub(dying), totals.entries.max(1));
         totals.bytes.saturating_sub(match self.has_few_values() {
             true => small_limit(live_bytes),
-            false => part(live_bytes, limit_at(limit, RIDE_PERCENT), PERMILLE),
+            false => planned_bytes(live_bytes, limit, RIDE_PERCENT),
         })
     }
 
@@ -202,10 +216,12 @@ impl Picker<'_> {
     /// `is_late` only if they take too many.
     pub(in crate::pick) fn collect_job(&self, is_late: bool) -> Option<JobSpec> {
         let limit = self.limits.value_space_permille;
-        let from = limit_at(limit, if is_late { 100 } else { OWN_PERCENT });
+        let (totals, live) = self.shape.values.sums();
+        let live_bytes = part(totals.bytes, live, totals.entries.max(1));
         let is_above = match self.has_few_values() {
             true => !is_late && self.value_excess(0) > 0,
-            false => value_space_permille(self.shape) > from,
+            false if is_late => totals.bytes > part(live_bytes, limit, PERMILLE),
+            false => totals.bytes > planned_bytes(live_bytes, limit, OWN_PERCENT),
         };
         if limit == 0 || !self.limits.value_collect_jobs || !is_above {
             return None;
