@@ -13,7 +13,7 @@ use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
 use terrane_device::{Disk, OpenMode};
 use terrane_format::metrics_page::{MetricsPage, PAGE_BYTES_MAX};
-use terrane_levels::directory::{CURRENT, LOCK, METRICS};
+use terrane_levels::directory::{CURRENT, LOCK, METRICS, REMOTE};
 
 /// How often a page is read that its writer writes over.
 const ATTEMPTS_MAX: u32 = 20;
@@ -98,7 +98,10 @@ fn writer_of(disk: &dyn Disk, dir: &Path) -> Option<Error> {
 #[cold]
 fn explain_absence(disk: &dyn Disk, dir: &Path) -> Error {
     let shown = dir.display();
-    let (kind, why) = match disk.exists(&dir.join(CURRENT)) {
+    // The directory of a journal whose manifest lies elsewhere has the second name.
+    let exists =
+        disk.exists(&dir.join(CURRENT)).and_then(|is_here| Ok(is_here || disk.exists(&dir.join(REMOTE))?));
+    let (kind, why) = match exists {
         Err(error) => return error,
         Ok(false) => (Kind::NotFound, format!("there is no database in {shown}")),
         Ok(true) => match writer_of(disk, dir) {
