@@ -269,15 +269,26 @@ fn compaction_of(table: &Table) -> Result<Option<BucketCompactorSettings>> {
     Ok(Some(settings))
 }
 
-/// The options of the engine, as texts.
+/// The options of the engine, as texts. TOML reads an option with a dot in its name, such as
+/// `diagnostics.metrics_page_ms`, as a table within the table.
 fn options_of(table: &Table) -> Result<Vec<(String, String)>> {
-    let shown = |(name, value): (&String, &Value)| match value {
-        Value::String(text) => Ok((name.clone(), text.clone())),
-        Value::Integer(number) => Ok((name.clone(), number.to_string())),
-        Value::Boolean(flag) => Ok((name.clone(), flag.to_string())),
-        _ => Err(Error::invalid(format!("option {name:?}: expected a text, a whole number, true or false"))),
-    };
-    table.iter().map(shown).collect()
+    let mut options = Vec::new();
+    for (name, value) in table {
+        match value {
+            Value::Table(inner) => {
+                let inner = options_of(inner)?.into_iter();
+                options.extend(inner.map(|(last, value)| (format!("{name}.{last}"), value)));
+            }
+            Value::String(text) => options.push((name.clone(), text.clone())),
+            Value::Integer(number) => options.push((name.clone(), number.to_string())),
+            Value::Boolean(flag) => options.push((name.clone(), flag.to_string())),
+            _ => {
+                let message = format!("option {name:?}: expected a text, a whole number, true or false");
+                return Err(Error::invalid(message));
+            }
+        }
+    }
+    Ok(options)
 }
 
 fn journal_id(text: &str) -> Result<u128> {

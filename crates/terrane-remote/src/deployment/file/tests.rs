@@ -84,14 +84,15 @@ fn a_key_that_is_given_counts() {
     let text = "[journal]\ndirectory = \"/j\"\nabandon = \"0123456789abcdef0123456789abcdef\"\n\
                 [storage]\nurl = \"file:///b\"\nprefix = \"p\"\nprobe = false\nstage_bytes = 5000000\n\
                 object_bytes = 2000000\ngarbage_age_s = 3\nwriter_check_ms = 2\n\
-                [options]\nmemory_bytes = \"64MiB\"\nclose_flush = false\n";
+                [options]\nmemory_bytes = \"64MiB\"\nclose_flush = false\ndiagnostics.metrics_page_ms = 200\n";
     let found = Deployment::parse(text, Path::new("/etc")).expect("whole");
     assert_eq!(found.journal, Path::new("/j"));
     assert_eq!(found.abandon, Some(0x0123_4567_89ab_cdef_0123_4567_89ab_cdef));
     let settings = found.settings;
     assert_eq!((settings.object_bytes, settings.stage_bytes, settings.probe), (2_000_000, 5_000_000, false));
     assert_eq!((settings.garbage_age.as_secs(), found.writer_check_ms), (3, 2));
-    assert_eq!(found.options.len(), 2);
+    assert_eq!(found.options.len(), 3);
+    assert!(found.options.contains(&("diagnostics.metrics_page_ms".to_owned(), "200".to_owned())));
 }
 
 #[test]
@@ -150,6 +151,7 @@ fn an_unknown_wrong_or_missing_key_is_named() {
         ("stage_bytes = \"1\"", "\"stage_bytes\""),
         ("[options]\nmemory_byte = 3", "memory_bytes"),
         ("[options]\nmemory_bytes = [3]", "memory_bytes"),
+        ("[options]\ndiagnostics.metrics_page = 3", "diagnostics.metrics_page_ms"),
     ] {
         let found = refused(&format!("{WHOLE}{key}\n"));
         assert!(found.contains(expected), "{key:?}: {found}");
