@@ -96,6 +96,8 @@ impl Engine {
         let store = self.store.usage();
         (stats.store_bytes, stats.store_live_bytes) = (store.file_bytes, store.live_bytes);
         stats.show_remote_reads(&self.store.remote_reads());
+        stats.show_requests(&self.files.requests());
+        stats.process_cpu_micros = self.opening.processor_time().as_micros() as u64;
         stats.pressure_permille = (self.throttle.debt() * 1000.0) as u64;
         stats
     }

@@ -61,7 +61,9 @@ pub use lifecycle::close_apart::close_apart;
 pub use lifecycle::followed::{Followed, FollowedParts, Lag, Moment};
 pub use lifecycle::follower::{Viewed, last_commit, last_commit_in};
 pub use lifecycle::open::OpenRequest;
-pub use lifecycle::open::parts::{MakeCompactor, OpenedParts, Parts, PartsRequest, ReadParts, Upkeep};
+pub use lifecycle::open::parts::{
+    CountRequests, MakeCompactor, OpenedParts, Parts, PartsRequest, ReadParts, Upkeep,
+};
 pub use lifecycle::replay_filter::{
     ReplayDecision, ReplayFilter, ReplayedBatch, ReplayedChanges, ReplayedTable,
 };

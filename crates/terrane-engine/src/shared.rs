@@ -45,6 +45,7 @@ use crate::table::catalog::Catalog;
 use crate::table::settings::TABLE_NOTE;
 
 pub(crate) use extent_jobs::ExtentJobs;
+pub use files::CountRequests;
 pub(crate) use files::Files;
 pub(crate) use opening::Opening;
 pub(crate) use trims::{Trimming, Trims};

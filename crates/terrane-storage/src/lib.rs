@@ -8,6 +8,7 @@
 //!   on. [`fill`]: data files with extents from elsewhere.
 //! * [`local`]: data files in a directory, with `copy.rs` (another directory with the same extents) and
 //!   `adopt.rs` (files from outside). [`space`]: which slots are taken.
+//! * `requests.rs`: counts of requests to buckets, for stores whose extents lie there.
 
 pub mod conformance;
 mod data_file;
@@ -15,6 +16,7 @@ mod delegate;
 pub mod fill;
 pub mod local;
 pub mod metered;
+mod requests;
 mod settings;
 mod slots;
 pub mod space;
@@ -24,5 +26,6 @@ pub use data_file::data_files;
 pub use fill::ExtentFiles;
 pub use local::LocalStore;
 pub use metered::MeteredStore;
+pub use requests::{BucketPart, BucketRequests, PartRequests};
 pub use settings::StoreSettings;
 pub use store::{EXTENT_SLOTS_MAX, ReadRequest, RemoteReads, SLOT_BYTES, Store, StoreCopy, StoreUsage};

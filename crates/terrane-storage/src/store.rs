@@ -31,7 +31,8 @@ pub struct StoreUsage {
     pub files: u32,
 }
 
-/// Counts of the reads of a store whose extents lie elsewhere, since it was opened.
+/// Counts of the reads of a store whose extents lie elsewhere, since it was opened, and the size of its
+/// objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RemoteReads {
     /// Reads that the cache on local disk, the tier, answered.
@@ -54,6 +55,8 @@ pub struct RemoteReads {
     pub hedged: u64,
     /// Of these, reads that the second request answered.
     pub hedges_won: u64,
+    /// Bytes of its own data objects now, with those of freed extents in them.
+    pub object_bytes: u64,
 }
 
 /// The result of [`Store::copy_to`].

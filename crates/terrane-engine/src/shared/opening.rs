@@ -1,7 +1,10 @@
 //! Which opening of a database this is, what it shows, and whether its close has begun.
 
+use std::time::Duration;
+
 use terrane_base::sync::atomic::{AtomicBool, Ordering};
 use terrane_base::{Error, Result, SeqNo};
+use terrane_device::ProcessUsage;
 
 /// How many databases this process has opened.
 static INSTANCES: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
@@ -15,6 +18,8 @@ pub(crate) struct Opening {
     until: Option<SeqNo>,
     /// Opened for reading only: sound records behind a break of the journal, which are not shown.
     behind_break: Vec<Error>,
+    /// The processor time that the process had taken before.
+    processor_time: Duration,
     is_closing: AtomicBool,
 }
 
@@ -33,6 +38,7 @@ impl Opening {
             elsewhere: elsewhere.map(str::to_owned),
             until,
             behind_break,
+            processor_time: processor_time(),
             is_closing: AtomicBool::new(false),
         }
     }
@@ -51,6 +57,11 @@ impl Opening {
     /// Sound records behind a break of the journal that a reader does not show: one error for each place.
     pub(crate) fn behind_break(&self) -> &[Error] {
         &self.behind_break
+    }
+
+    /// The processor time that the process has taken since.
+    pub(crate) fn processor_time(&self) -> Duration {
+        processor_time().saturating_sub(self.processor_time)
     }
 
     /// Refuses `what` for a database whose manifest and extents do not lie in its directory.
@@ -78,4 +89,9 @@ impl Opening {
     pub(crate) fn closing_flag(&self) -> &AtomicBool {
         &self.is_closing
     }
+}
+
+/// The processor time that all threads of this process have taken; 0 where the kernel does not say.
+fn processor_time() -> Duration {
+    ProcessUsage::now().map_or(Duration::ZERO, |usage| usage.user_time + usage.system_time)
 }

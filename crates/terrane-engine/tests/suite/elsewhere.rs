@@ -53,6 +53,7 @@ impl Parts for OtherDirectory {
             log: None,
             upkeep: None,
             compactor: None,
+            requests: None,
         })
     }
 }
@@ -272,6 +273,7 @@ impl Parts for WithUpkeep {
             log: None,
             upkeep,
             compactor: None,
+            requests: None,
         })
     }
 }

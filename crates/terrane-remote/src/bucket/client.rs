@@ -213,8 +213,8 @@ async fn get_ranges(client: &Client, url: &str, path: &Path, ranges: &[Range<u64
     ranges.iter().map(cut).collect()
 }
 
-/// Ranges that cover all of `ranges`, in order, apart from each other.
-fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
+/// Ranges that cover all of `ranges`, in order, apart from each other: one request each.
+pub(super) fn merged(ranges: &[Range<u64>]) -> Vec<Range<u64>> {
     let mut sorted: Vec<_> = ranges.iter().filter(|range| !range.is_empty()).cloned().collect();
     sorted.sort_unstable_by_key(|range| (range.start, range.end));
     let mut merged: Vec<Range<u64>> = Vec::with_capacity(sorted.len());

@@ -7,10 +7,11 @@
 //! * [`MemoryBucket`], [`DirectoryBucket`], [`LogBucket`] (many small objects in few files), [`ClientBucket`]
 //!   (over a client of the crate `object_store`). [`open`]: the bucket of an address.
 //! * `hedge.rs`: reads that take long are asked for twice. [`RetryingBucket`]: tries again, and finds out
-//!   what happened. [`probe`]: whether a store keeps what the trait promises. [`faulty`]: a bucket that
-//!   fails, for tests.
+//!   what happened. `counting.rs`: counts requests by the part that they are for. [`probe`]: whether a store
+//!   keeps what the trait promises. [`faulty`]: a bucket that fails, for tests.
 
 mod client;
+mod counting;
 mod directory;
 pub mod faulty;
 pub(crate) mod folder;
@@ -32,6 +33,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use terrane_base::{Error, Kind, Result};
+use terrane_storage::BucketRequests;
 
 pub use client::ClientBucket;
 pub use directory::DirectoryBucket;
@@ -128,6 +130,11 @@ pub trait Bucket: Send + Sync + Debug {
     /// How often its reads were hedged.
     fn hedges(&self) -> HedgeCounts {
         HedgeCounts::default()
+    }
+
+    /// The requests that were made so far, as an object store counts them; none if the bucket does not count.
+    fn requests(&self) -> BucketRequests {
+        BucketRequests::default()
     }
 
     /// How its requests are made: further buckets that the same caller needs are opened with the same.

@@ -11,7 +11,9 @@ use std::time::Duration;
 use bytes::Bytes;
 use terrane_base::env::Env;
 use terrane_base::{Error, Kind, Result};
+use terrane_storage::BucketRequests;
 
+use super::counting::CountingBucket;
 use super::{Bucket, BucketSettings, Create, HedgeCounts, Listed, Pending, names};
 
 /// Most bytes, from the end of an object, that are compared to find out whose it is.
@@ -42,13 +44,13 @@ impl Default for RetryLimits {
     }
 }
 
-/// Repeats the requests of another bucket that fail as `Io` or `Busy`.
+/// Repeats the requests of another bucket that fail as `Io` or `Busy`, and counts all attempts.
 ///
 /// The first attempt is made at once, further ones by the thread that waits. Requests that were begun
 /// together have one deadline.
 #[derive(Clone, Debug)]
 pub struct RetryingBucket {
-    inner: Arc<dyn Bucket>,
+    inner: CountingBucket,
     settings: BucketSettings,
     env: Env,
 }
@@ -64,7 +66,7 @@ impl RetryingBucket {
     #[must_use]
     pub(super) fn with_settings(inner: Arc<dyn Bucket>, settings: BucketSettings, env: Env) -> Self {
         assert!(settings.attempts_min > 0, "the first attempt is made in any case");
-        RetryingBucket { inner, settings, env }
+        RetryingBucket { inner: CountingBucket::new(inner), settings, env }
     }
 
     /// Repeats an attempt, of which the first was made at `start`, until it succeeds, fails for good or takes
@@ -192,6 +194,10 @@ impl Bucket for RetryingBucket {
 
     fn hedges(&self) -> HedgeCounts {
         self.inner.hedges()
+    }
+
+    fn requests(&self) -> BucketRequests {
+        self.inner.requests()
     }
 
     fn settings(&self) -> BucketSettings {

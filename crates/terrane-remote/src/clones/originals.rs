@@ -10,6 +10,7 @@ use terrane_base::env::Env;
 use terrane_base::sync::Mutex;
 use terrane_base::{Error, Kind, Result};
 use terrane_format::manifest::DatabaseId;
+use terrane_storage::BucketRequests;
 
 use super::object::CLONE_OBJECT_BYTES_MAX;
 use super::{CloneObject, CloneTag, OriginalFile, OriginalNames, PinNames};
@@ -64,6 +65,12 @@ impl Original {
     fn hedges(&self) -> HedgeCounts {
         let other = self.opened.get().filter(|_| !self.reference.url.is_empty());
         other.map_or_else(HedgeCounts::default, |bucket| bucket.hedges())
+    }
+
+    /// The requests to a bucket that is not that of the clone.
+    fn requests(&self) -> BucketRequests {
+        let other = self.opened.get().filter(|_| !self.reference.url.is_empty());
+        other.map_or_else(BucketRequests::default, |bucket| bucket.requests())
     }
 
     /// Where it lies, for messages.
@@ -183,6 +190,12 @@ impl Originals {
         all
     }
 
+    /// The requests to the buckets of originals, those to the own bucket left out.
+    pub(crate) fn requests(&self) -> BucketRequests {
+        let all = self.all.iter().map(Original::requests);
+        all.fold(BucketRequests::default(), |sum, requests| sum.with(&requests))
+    }
+
     /// Own files have greater numbers.
     pub(crate) fn floor(&self) -> u32 {
         self.floor
@@ -299,6 +312,19 @@ mod tests {
         for original in &originals.all {
             assert_eq!(original.bucket().expect("opens").settings(), settings, "{}", original.place());
         }
+    }
+
+    #[test]
+    fn requests_to_other_buckets_are_counted_apart_from_those_to_the_own_one() {
+        let env = Env::real();
+        let own = crate::bucket::open("memory:", &env).expect("opens");
+        let originals = two_originals(&own, "memory:", &env);
+        assert_eq!(originals.requests(), BucketRequests::default(), "no bucket is open yet");
+        for original in &originals.all {
+            original.bucket().expect("opens").list("db/data", None).expect("an empty list");
+        }
+        let lists = |requests: &BucketRequests| requests.part(terrane_storage::BucketPart::Data).lists;
+        assert_eq!((lists(&originals.requests()), lists(&own.requests())), (1, 1));
     }
 
     #[test]

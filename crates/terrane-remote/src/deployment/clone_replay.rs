@@ -72,7 +72,7 @@ impl Parts for ReplayParts {
 
     fn open(&self, _: &PartsRequest<'_>) -> Result<OpenedParts> {
         let (manifest, store) = (self.manifest.clone(), self.store.clone());
-        Ok(OpenedParts { manifest, store, log: None, upkeep: None, compactor: None })
+        Ok(OpenedParts { manifest, store, log: None, upkeep: None, compactor: None, requests: None })
     }
 
     fn until(&self) -> Option<SeqNo> {

@@ -29,7 +29,7 @@ use crate::bucket::names;
 use crate::journal::{JournalTail, Looked, is_in_objects};
 use crate::manifest::{Found, ManifestTail, without_history, without_journal};
 use crate::store::FollowedStore;
-use crate::{Bucket, JournalFolder, ManifestFolder, Tier};
+use crate::{Bucket, BucketStore, JournalFolder, ManifestFolder, Tier};
 
 /// How often a look begins again because objects were deleted under it.
 const LOOKS_MAX: u32 = 8;
@@ -159,6 +159,13 @@ impl FollowedDeployment {
         let tails = Mutex::new(Tails { manifest, journal: None, count: 1 });
         let deployment = deployment.clone();
         Ok(FollowedDeployment { deployment, address, env: env.clone(), journals, store, tails })
+    }
+
+    /// The bucket of the journal, if it is not the one of manifest and extents.
+    fn own_journal_bucket(&self) -> Option<&Arc<dyn Bucket>> {
+        let is_own = self.deployment.bucket_journal.as_ref().is_some_and(|journal| journal.url.is_some());
+        debug_assert!(!is_own || self.journals.is_some(), "the bucket of the journal is open");
+        self.journals.as_ref().filter(|_| is_own).map(JournalFolder::bucket)
     }
 
     /// Reads the new objects. The journal is then as new as the manifest, or newer.
@@ -307,6 +314,7 @@ impl Followed for FollowedDeployment {
         let read = ReadParts {
             address: self.address.clone(),
             manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),
+            requests: Some(BucketStore::count_requests(&self.store, self.own_journal_bucket())),
             store: self.store.clone(),
             lock: Mutex::new(if shown == Shown::Objects { lock? } else { None }),
             until: None,

@@ -122,7 +122,8 @@ impl Parts for BucketParts {
         let upkeep = Self::upkeep(&manifest, &store, (log.as_ref(), coordinator.as_ref()), env.clock.clone());
         let interval = Duration::from_millis(*writer_check_ms);
         let log = log.map(|log| -> Arc<dyn CommitLog> { log });
-        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor })
+        let requests = Some(BucketStore::count_requests(&store, self.own_journal_bucket()));
+        Ok(OpenedParts { manifest, store, log, upkeep: Some((interval, upkeep)), compactor, requests })
     }
 }
 

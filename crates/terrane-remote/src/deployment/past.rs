@@ -29,7 +29,7 @@ use super::read::JournalRead;
 use crate::bucket::names;
 use crate::clones::Originals;
 use crate::store::FollowedStore;
-use crate::{Bucket, JournalFolder, ManifestFolder};
+use crate::{Bucket, BucketStore, JournalFolder, ManifestFolder};
 
 /// Readings until a missing object counts as deleted for good.
 const READINGS: u32 = 4;
@@ -189,6 +189,7 @@ impl Deployment {
         let found = &chosen.found;
         let tier = self.open_tier(env)?;
         let store = FollowedStore::open_past(bucket.clone(), &self.prefix, self.settings, tier, env.clone())?;
+        let store = Arc::new(store);
         store.take_past(&chosen.state, found.last.number, &objects)?;
         let is_replayed = chosen.journal == JournalRead::Bucket;
         assert!(
@@ -199,7 +200,8 @@ impl Deployment {
         let parts = ReadParts {
             address: names::place(bucket.url(), &self.prefix),
             manifest: Arc::new(Manifest::of_reader(found.last.number, &chosen.state, found.size())),
-            store: Arc::new(store),
+            requests: Some(BucketStore::count_requests(&store, None)),
+            store,
             lock: Mutex::new(if is_replayed { lock? } else { None }),
             until: is_replayed.then_some(chosen.commit),
         };

@@ -98,11 +98,12 @@ impl Deployment {
         let epoch = found.last.epoch;
         let (settings, doors) = (self.settings, env.clone());
         let store = BucketStore::open_to_read(bucket.clone(), &self.prefix, (epoch, since), settings, doors)?;
-        let store = store.with_tier(self.open_tier(&env)?);
+        let store = Arc::new(store.with_tier(self.open_tier(&env)?));
         let parts = ReadParts {
             address: names::place(bucket.url(), &self.prefix),
             manifest: Arc::new(Manifest::of_reader(found.last.number, &state, found.size())),
-            store: Arc::new(store),
+            requests: Some(BucketStore::count_requests(&store, None)),
+            store,
             lock: terrane_base::sync::Mutex::new(lock),
             until: None,
         };

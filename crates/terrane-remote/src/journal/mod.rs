@@ -110,6 +110,11 @@ impl JournalFolder {
         Ok(JournalFolder { objects: NumberedFolder::new(bucket, prefix, "journal")? })
     }
 
+    /// The bucket that has it.
+    pub(crate) fn bucket(&self) -> &Arc<dyn Bucket> {
+        &self.objects.bucket
+    }
+
     /// Where it lies, for messages.
     #[must_use]
     pub fn place(&self) -> String {

@@ -116,6 +116,12 @@ impl State {
     }
 }
 
+impl AsRef<BucketStore> for FollowedStore {
+    fn as_ref(&self) -> &BucketStore {
+        &self.inner
+    }
+}
+
 impl FollowedStore {
     /// The store below the folder `prefix` of a bucket, without an extent.
     ///

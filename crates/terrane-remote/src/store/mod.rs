@@ -40,6 +40,7 @@ use terrane_base::env::Env;
 use terrane_base::sync::{Mutex, RwLock};
 use terrane_base::{Error, ExtentId, Kind, Result};
 use terrane_device::PendingRead;
+use terrane_engine::CountRequests;
 use terrane_storage::{EXTENT_SLOTS_MAX, ReadRequest, RemoteReads, SLOT_BYTES, Store, StoreUsage};
 
 use crate::bucket::{Bucket, names as object_names};
@@ -84,6 +85,12 @@ pub struct BucketStore {
     pinned: PinnedFiles,
 }
 
+impl AsRef<BucketStore> for BucketStore {
+    fn as_ref(&self) -> &BucketStore {
+        self
+    }
+}
+
 impl BucketStore {
     /// Puts a tier in front of the bucket, if there is one.
     #[must_use]
@@ -97,6 +104,20 @@ impl BucketStore {
     #[must_use]
     pub fn tier_counts(&self) -> Option<TierCounts> {
         self.source.tier.as_ref().map(|tier| tier.counts())
+    }
+
+    /// The requests to the buckets of a database: of its manifest and extents, of its journal if that lies in
+    /// another one, and of the originals of a clone.
+    pub(crate) fn count_requests(
+        store: &Arc<impl AsRef<BucketStore> + Send + Sync + 'static>,
+        own_journal: Option<&Arc<dyn Bucket>>,
+    ) -> CountRequests {
+        let (store, journal) = (Arc::clone(store), own_journal.cloned());
+        CountRequests::new(move || {
+            let store: &BucketStore = (*store).as_ref();
+            let all = store.bucket.requests().with(&store.places.originals.requests());
+            journal.as_ref().map_or(all, |journal| all.with(&journal.requests()))
+        })
     }
 
     /// Objects of which no extent lives give their place in the tier away first.
@@ -285,6 +306,7 @@ impl Store for BucketStore {
             tier_frames: tier.frames,
             hedged: hedges.hedged,
             hedges_won: hedges.won,
+            object_bytes: self.state.read().object_bytes(),
         }
     }
 

@@ -374,6 +374,12 @@ impl State {
         }
     }
 
+    /// Bytes of the objects that have extents, without those of originals.
+    pub(super) fn object_bytes(&self) -> u64 {
+        let own = self.groups.range(self.floor.saturating_add(1)..);
+        own.flat_map(|(_, group)| group.parts.values()).sum()
+    }
+
     pub(super) fn usage(&self) -> StoreUsage {
         let bytes = |slots: u64| slots * SLOT_BYTES as u64;
         StoreUsage {

@@ -344,3 +344,29 @@ fn every_part_is_tried_in_words() {
     let nowhere = doctor(&Deployment { url: "ftp://host".to_owned(), ..deployment });
     assert!(nowhere.iter().any(|(part, is_well, _)| part == "storage" && !is_well), "{nowhere:?}");
 }
+
+#[test]
+fn statistics_have_the_requests_of_each_part() {
+    let repeated = |bucket: MemoryBucket| -> Arc<dyn Bucket> { retrying(Arc::new(bucket), &Env::real()) };
+    let fixture = Fixture::new(repeated(MemoryBucket::new(Env::real().clock)));
+    let db = fixture.open("journal");
+    let opened = db.stats();
+    assert!(opened.bucket_other_creates > 0, "the probe makes objects");
+    assert!(opened.bucket_manifest_creates > 0, "the opening takes the manifest over");
+    assert_eq!((opened.bucket_journal_creates, opened.bucket_data_creates), (0, 0));
+    db.put("a", vec![7; 4096]).expect("put");
+    db.flush().expect("flushed");
+    let stats = db.stats();
+    assert!(stats.bucket_data_creates > 0 && stats.bucket_data_bytes_sent > 0, "{stats:?}");
+    assert!(stats.bucket_manifest_creates > opened.bucket_manifest_creates, "{stats:?}");
+    assert!(stats.process_cpu_micros >= opened.process_cpu_micros);
+    db.close().expect("closed");
+    // A reader counts what it reads.
+    let read = deployment(&fixture.journal("other"));
+    let reading =
+        read.read_in(fixture.bucket.clone(), &Options::default(), Functions::default(), Env::real());
+    let reading = reading.expect("opens").db;
+    let before = reading.stats().bucket_data_reads;
+    assert_eq!(reading.get("a").expect("read").expect("is there").len(), 4096);
+    assert!(reading.stats().bucket_data_reads > before);
+}

@@ -7,6 +7,7 @@ use terrane_base::Kind;
 use terrane_base::env::Clock;
 use terrane_remote::bucket::faulty::{Fault, FaultyBucket};
 use terrane_remote::{Bucket, Create};
+use terrane_storage::{BucketPart, BucketRequests, PartRequests};
 
 use crate::support::{env, memory, refused, retrying};
 
@@ -123,4 +124,38 @@ fn requests_that_were_begun_together_have_one_deadline() {
     faulty.set_down(false);
     clock.sleep(std::time::Duration::from_secs(100));
     assert_eq!(late.wait().expect("created"), Create::Created);
+}
+
+#[test]
+fn every_attempt_is_counted_for_its_part() {
+    let (env, clock) = env();
+    let faulty = FaultyBucket::new(memory(&clock));
+    let bucket = retrying(Arc::new(faulty.clone()), &env);
+    assert_eq!(bucket.requests(), BucketRequests::default());
+    faulty.fail(faulty.calls(), Fault::Before);
+    bucket.create("db/data/1", b"12345678").expect("created");
+    let count = |part| *bucket.requests().part(part);
+    let created = PartRequests { creates: 2, bytes_sent: 16, ..PartRequests::default() };
+    assert_eq!(count(BucketPart::Data), created, "the failed attempt sent its bytes");
+    faulty.fail(faulty.calls(), Fault::Before);
+    assert_eq!(bucket.get_range("db/data/1", 2..5).expect("read"), "345");
+    let read = PartRequests { reads: 2, bytes_received: 3, ..created };
+    assert_eq!(count(BucketPart::Data), read, "the failed attempt had no answer");
+    // Ranges that an object store reads by one request, with the bytes between them.
+    bucket.begin_get_ranges("db/data/1", vec![0..1, 7..8]).wait().expect("read");
+    assert_eq!(count(BucketPart::Data), PartRequests { reads: 3, bytes_received: 11, ..read });
+    bucket.create("db/manifest/1", b"m").expect("created");
+    assert_eq!(bucket.get("db/manifest/1", 9).expect("read"), "m");
+    bucket.list("db/manifest", None).expect("listed");
+    bucket.delete(&["db/manifest/1".to_owned(), "db/manifest/2".to_owned()]).expect("deleted");
+    let manifest =
+        PartRequests { creates: 1, reads: 1, lists: 1, deletes: 1, bytes_sent: 1, bytes_received: 1 };
+    assert_eq!(count(BucketPart::Manifest), manifest);
+    for part in [BucketPart::Journal, BucketPart::Jobs, BucketPart::Other] {
+        assert_eq!(count(part), PartRequests::default());
+    }
+    // Copies of a handle count together.
+    let copy = (*bucket).clone();
+    copy.create("db/journal/1", b"j").expect("created");
+    assert_eq!(count(BucketPart::Journal).creates, 1);
 }

@@ -139,7 +139,7 @@ impl Engine {
             events: Arc::default(),
             slow_log: SlowLog::new(env.clock.clone(), &options),
             trims: Trims::new(recovered.void_marks),
-            files: Files::new(disk, dir, flows),
+            files: Files::new(disk, dir, flows, opened.requests),
             store,
             manifest,
             journal,

@@ -24,6 +24,7 @@ use terrane_storage::Store;
 use super::store::Elsewhere;
 use super::{Opened, Way, forget_dropped, lock_for_writing};
 pub use crate::background::MakeCompactor;
+pub use crate::shared::CountRequests;
 use crate::table::settings::stored_options;
 
 /// Opens the parts of a database that lie elsewhere.
@@ -76,6 +77,8 @@ pub struct OpenedParts {
     pub upkeep: Option<(Duration, Upkeep)>,
     /// Makes what runs compaction jobs out of the compactor of this process, which is the one without it.
     pub compactor: Option<MakeCompactor>,
+    /// Counts the requests of these parts to buckets.
+    pub requests: Option<CountRequests>,
 }
 
 /// Work that parts do now and then, such as the collection of garbage.
@@ -98,6 +101,8 @@ pub struct ReadParts {
     /// The last commit that is shown, where that is not the last one of the journal: the manifest is then the
     /// one of an earlier moment, whose extents have no later record.
     pub until: Option<SeqNo>,
+    /// Counts the requests of these parts to buckets.
+    pub requests: Option<CountRequests>,
 }
 
 /// How often a writer looks whether it was replaced, and its upkeep.
@@ -139,8 +144,8 @@ pub(super) fn read_elsewhere(parts: &ReadParts, functions: &Functions, way: Way<
         lock.is_some() || way.following().is_some() || !has_segments,
         "a journal that is replayed is held against a writer"
     );
-    let elsewhere = Some(Elsewhere::only(parts.store.clone()));
-    Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere, log: None })
+    let elsewhere = Elsewhere { requests: parts.requests.clone(), ..Elsewhere::only(parts.store.clone()) };
+    Ok(Opened { manifest: parts.manifest.clone(), state, lock, elsewhere: Some(elsewhere), log: None })
 }
 
 /// Steps 1 to 3 of the head.
@@ -167,12 +172,12 @@ pub(super) fn open_elsewhere(
     let new = options.create_if_missing.then(|| stored_options(options, &[], functions));
     let (segments, must_be_new) = ((&**disk, &**segments), options.error_if_exists);
     let request = PartsRequest { env, journal: &mark, segments, new, must_be_new };
-    let OpenedParts { manifest, store, log, upkeep, compactor } = parts.open(&request)?;
+    let OpenedParts { manifest, store, log, upkeep, compactor, requests } = parts.open(&request)?;
     let address = parts.address().to_owned();
     journal_place::write(&**disk, dir, &JournalMark { before: mark.journal, address, ..mark })?;
     let state = manifest.set_orders(&functions.orders)?;
     let state = forget_dropped(&manifest, state)?;
-    let elsewhere = Some(Elsewhere { store, upkeep, compactor });
+    let elsewhere = Some(Elsewhere { store, upkeep, compactor, requests });
     Ok(Opened { manifest, state, lock: Some(lock), elsewhere, log })
 }
 

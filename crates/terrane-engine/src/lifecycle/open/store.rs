@@ -10,7 +10,7 @@ use terrane_levels::State;
 use terrane_levels::directory::DATA;
 use terrane_storage::{LocalStore, Store, StoreSettings};
 
-use super::parts::{MakeCompactor, Watch};
+use super::parts::{CountRequests, MakeCompactor, Watch};
 use crate::lifecycle::follower::Following;
 use crate::segment_files::lost;
 
@@ -21,12 +21,14 @@ pub(super) struct Elsewhere {
     pub(super) upkeep: Option<Watch>,
     /// Makes the compactor that runs jobs in the place of the one of this process.
     pub(super) compactor: Option<MakeCompactor>,
+    /// Counts the requests to its buckets.
+    pub(super) requests: Option<CountRequests>,
 }
 
 impl Elsewhere {
     /// A store with which nothing comes.
     pub(super) fn only(store: Arc<dyn Store>) -> Elsewhere {
-        Elsewhere { store, upkeep: None, compactor: None }
+        Elsewhere { store, upkeep: None, compactor: None, requests: None }
     }
 }
 

@@ -11,7 +11,7 @@ pub(crate) mod written;
 use terrane_base::sync::atomic::{AtomicU64, Ordering};
 
 use terrane_base::metrics::{Histogram, HistogramSnapshot, Metric, MetricKind, MetricScope};
-use terrane_storage::RemoteReads;
+use terrane_storage::{BucketPart, BucketRequests, PartRequests, RemoteReads};
 
 pub(crate) use statistics::numbers;
 pub use statistics::{MetricValue, Sample, Statistics, TableStatistics, metrics};
@@ -150,8 +150,40 @@ numbers! {
     tier_frames_damaged, counter, "frames", "Reads of frames of the tier that were torn, damaged or not the expected frame; they count as misses.";
     tier_frames_evicted, counter, "frames", "Frames that were evicted from the tier to make room for other frames.";
     tier_frames, gauge, "frames", "Frames in the tier now; each has at most 64 KiB.";
+    object_bytes, gauge, "bytes", "Bytes of the data objects of the database in its bucket, with those of freed extents in them; without objects that are garbage as a whole, and without those of the originals of a clone.";
     reads_hedged, counter, "reads", "Reads of objects that were requested a second time, because the first answer took longer than 95 of 100 answers take.";
     read_hedges_won, counter, "reads", "Hedged reads that the second request answered.";
+    bucket_journal_creates, counter, "requests", "Requests to buckets that create objects of the journal.";
+    bucket_journal_reads, counter, "requests", "Requests to buckets that read ranges of objects of the journal.";
+    bucket_journal_lists, counter, "requests", "Requests to buckets that list objects of the journal: one for each thousand.";
+    bucket_journal_deletes, counter, "requests", "Requests to buckets that delete objects of the journal: one for each thousand.";
+    bucket_journal_bytes_sent, counter, "bytes", "Bytes of objects of the journal that were sent to buckets.";
+    bucket_journal_bytes_received, counter, "bytes", "Bytes of objects of the journal that buckets answered with.";
+    bucket_manifest_creates, counter, "requests", "Requests to buckets that create objects of the manifest.";
+    bucket_manifest_reads, counter, "requests", "Requests to buckets that read ranges of objects of the manifest.";
+    bucket_manifest_lists, counter, "requests", "Requests to buckets that list objects of the manifest: one for each thousand.";
+    bucket_manifest_deletes, counter, "requests", "Requests to buckets that delete objects of the manifest: one for each thousand.";
+    bucket_manifest_bytes_sent, counter, "bytes", "Bytes of objects of the manifest that were sent to buckets.";
+    bucket_manifest_bytes_received, counter, "bytes", "Bytes of objects of the manifest that buckets answered with.";
+    bucket_data_creates, counter, "requests", "Requests to buckets that create objects with extents.";
+    bucket_data_reads, counter, "requests", "Requests to buckets that read ranges of objects with extents.";
+    bucket_data_lists, counter, "requests", "Requests to buckets that list objects with extents: one for each thousand.";
+    bucket_data_deletes, counter, "requests", "Requests to buckets that delete objects with extents: one for each thousand.";
+    bucket_data_bytes_sent, counter, "bytes", "Bytes of objects with extents that were sent to buckets.";
+    bucket_data_bytes_received, counter, "bytes", "Bytes of objects with extents that buckets answered with.";
+    bucket_jobs_creates, counter, "requests", "Requests to buckets that create objects of compaction jobs.";
+    bucket_jobs_reads, counter, "requests", "Requests to buckets that read ranges of objects of compaction jobs.";
+    bucket_jobs_lists, counter, "requests", "Requests to buckets that list objects of compaction jobs: one for each thousand.";
+    bucket_jobs_deletes, counter, "requests", "Requests to buckets that delete objects of compaction jobs: one for each thousand.";
+    bucket_jobs_bytes_sent, counter, "bytes", "Bytes of objects of compaction jobs that were sent to buckets.";
+    bucket_jobs_bytes_received, counter, "bytes", "Bytes of objects of compaction jobs that buckets answered with.";
+    bucket_other_creates, counter, "requests", "Requests to buckets that create objects of other kinds, such as lists of garbage, pins and checks of the bucket.";
+    bucket_other_reads, counter, "requests", "Requests to buckets that read ranges of objects of other kinds, such as lists of garbage, pins and checks of the bucket.";
+    bucket_other_lists, counter, "requests", "Requests to buckets that list objects of other kinds, such as lists of garbage, pins and checks of the bucket: one for each thousand.";
+    bucket_other_deletes, counter, "requests", "Requests to buckets that delete objects of other kinds, such as lists of garbage, pins and checks of the bucket: one for each thousand.";
+    bucket_other_bytes_sent, counter, "bytes", "Bytes of objects of other kinds, such as lists of garbage, pins and checks of the bucket that were sent to buckets.";
+    bucket_other_bytes_received, counter, "bytes", "Bytes of objects of other kinds, such as lists of garbage, pins and checks of the bucket that buckets answered with.";
+    process_cpu_micros, counter, "microseconds", "Processor time of the whole process since the opening, in the program and in the kernel.";
     pressure_permille, gauge, "thousandths", "How far flush and compaction are behind: from 1000 on writers wait for memory, below 1000 they are slowed.";
     records_recovered, counter, "records", "Records that the opening replayed from segments.";
     segment_bytes_recovered, counter, "bytes", "Bytes of segments that the opening replayed.";
@@ -213,6 +245,51 @@ impl Stats {
         self.tier_frames = reads.tier_frames;
         self.reads_hedged = reads.hedged;
         self.read_hedges_won = reads.hedges_won;
+        self.object_bytes = reads.object_bytes;
+    }
+
+    /// Takes in the counts of requests to buckets.
+    pub(crate) fn show_requests(&mut self, requests: &BucketRequests) {
+        [
+            self.bucket_journal_creates,
+            self.bucket_journal_reads,
+            self.bucket_journal_lists,
+            self.bucket_journal_deletes,
+            self.bucket_journal_bytes_sent,
+            self.bucket_journal_bytes_received,
+        ] = numbers_of(requests.part(BucketPart::Journal));
+        [
+            self.bucket_manifest_creates,
+            self.bucket_manifest_reads,
+            self.bucket_manifest_lists,
+            self.bucket_manifest_deletes,
+            self.bucket_manifest_bytes_sent,
+            self.bucket_manifest_bytes_received,
+        ] = numbers_of(requests.part(BucketPart::Manifest));
+        [
+            self.bucket_data_creates,
+            self.bucket_data_reads,
+            self.bucket_data_lists,
+            self.bucket_data_deletes,
+            self.bucket_data_bytes_sent,
+            self.bucket_data_bytes_received,
+        ] = numbers_of(requests.part(BucketPart::Data));
+        [
+            self.bucket_jobs_creates,
+            self.bucket_jobs_reads,
+            self.bucket_jobs_lists,
+            self.bucket_jobs_deletes,
+            self.bucket_jobs_bytes_sent,
+            self.bucket_jobs_bytes_received,
+        ] = numbers_of(requests.part(BucketPart::Jobs));
+        [
+            self.bucket_other_creates,
+            self.bucket_other_reads,
+            self.bucket_other_lists,
+            self.bucket_other_deletes,
+            self.bucket_other_bytes_sent,
+            self.bucket_other_bytes_received,
+        ] = numbers_of(requests.part(BucketPart::Other));
     }
 
     /// Bytes written to the device: journal, manifest, flush and compaction. Divided by the bytes that a user
@@ -232,6 +309,12 @@ impl Stats {
             + self.device_flush_bytes_written
             + self.device_compaction_bytes_written
     }
+}
+
+/// In the order of the rows of each part.
+fn numbers_of(requests: &PartRequests) -> [u64; 6] {
+    let PartRequests { creates, reads, lists, deletes, bytes_sent, bytes_received } = *requests;
+    [creates, reads, lists, deletes, bytes_sent, bytes_received]
 }
 
 /// Adds to a counter.

@@ -45,7 +45,7 @@ impl Parts for WithWorkers {
         let workers =
             BucketCompactor::begin((self.jobs.clone(), "db"), opened.epoch, &store, self.settings, &env);
         let (manifest, compactor) = (Arc::new(opened.manifest), workers.map(|(_, make)| make));
-        Ok(OpenedParts { manifest, store, log: None, upkeep: None, compactor })
+        Ok(OpenedParts { manifest, store, log: None, upkeep: None, compactor, requests: None })
     }
 }
 
