@@ -67,6 +67,14 @@ counters! {
     blocks_decoded,
     /// Transactions that were refused: a conflict, a deadlock or a lock timeout.
     transactions_aborted,
+    /// Requests to buckets that create objects.
+    bucket_creates,
+    /// Requests to buckets that read, list or delete.
+    bucket_reads,
+    /// Bytes of objects that were sent to buckets.
+    bucket_bytes_sent,
+    /// Bytes of objects that buckets answered with.
+    bucket_bytes_received,
 }
 
 fn sum(left: Option<u64>, right: Option<u64>) -> Option<u64> {

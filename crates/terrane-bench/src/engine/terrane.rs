@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use terrane::cores::Cores;
 use terrane::{
-    Batch, Cursor, Db, Durability, Options, ReadCounters, Table, TableShape, Transaction, Values,
+    Batch, Cursor, Db, Durability, Options, ReadCounters, Stats, Table, TableShape, Transaction, Values,
     read_counters,
 };
 
@@ -159,7 +159,7 @@ impl Engine for Terrane {
             compaction_bytes_read: Some(stats.device_compaction_bytes_read),
             stall_micros: Some(stats.writes_paused_micros),
             read_bytes: Some(stats.device_user_bytes_read),
-            ..EngineCounters::default()
+            ..bucket_counters(&stats)
         }
     }
 
@@ -167,6 +167,27 @@ impl Engine for Terrane {
         let Terrane { db, tables, cores, watcher, .. } = *self;
         drop((tables, cores, watcher));
         db.close().map_err(failed("close"))
+    }
+}
+
+/// The requests to buckets, of all parts; no counter if there were none.
+fn bucket_counters(stats: &Stats) -> EngineCounters {
+    let rows = stats.rows();
+    let sum = |ends: &[&str]| -> u64 {
+        let is_counted =
+            |name: &str| name.starts_with("bucket_") && ends.iter().any(|end| name.ends_with(end));
+        rows.iter().filter(|(name, ..)| is_counted(name)).map(|(_, _, value, _)| value).sum()
+    };
+    let counter = |ends: &[&str]| Some(sum(ends));
+    if sum(&["_creates", "_reads"]) == 0 {
+        return EngineCounters::default();
+    }
+    EngineCounters {
+        bucket_creates: counter(&["_creates"]),
+        bucket_reads: counter(&["_reads", "_lists", "_deletes"]),
+        bucket_bytes_sent: counter(&["_bytes_sent"]),
+        bucket_bytes_received: counter(&["_bytes_received"]),
+        ..EngineCounters::default()
     }
 }
 

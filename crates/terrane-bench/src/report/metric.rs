@@ -98,6 +98,14 @@ metrics! {
     ABORTS: "abort%", "Refused runs of transactions", "Runs of transactions that were refused because of others, per cent \
         of all runs; each is run again until it commits.", short,
         |cell| share(cell.counters.transactions_aborted, Some(cell.counters.transactions_aborted? + cell.operations));
+    BUCKET_CREATES: "crea/k", "Creations in buckets", "Requests to buckets that create objects, per thousand operations.", short,
+        |cell| per_operation(cell, 1e3 * cell.counters.bucket_creates? as f64);
+    BUCKET_READS: "read/k", "Reads of buckets", "Requests to buckets that read, list or delete, per thousand operations.", short,
+        |cell| per_operation(cell, 1e3 * cell.counters.bucket_reads? as f64);
+    BUCKET_BYTES: "bkt/op", "Bytes to and from buckets", "Bytes of objects that were sent to and received from buckets, per \
+        operation.", scaled, |cell| {
+            per_operation(cell, (cell.counters.bucket_bytes_sent? + cell.counters.bucket_bytes_received?) as f64)
+        };
     BACKGROUND_RATE: "bg/s", "Background operations", "Operations per second of the thread that works beside those that are \
         measured, such as the writer of readwhilewriting.", scaled,
         Cell::background_rate;

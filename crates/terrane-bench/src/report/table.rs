@@ -63,10 +63,13 @@ const SECOND: [Metric; 13] = [
     metric::ABORTS,
 ];
 
-const THIRD: [Metric; 8] = [
+const THIRD: [Metric; 11] = [
     metric::SPACE_PEAK,
     metric::VALUES_PEAK,
     metric::DISK,
+    metric::BUCKET_CREATES,
+    metric::BUCKET_READS,
+    metric::BUCKET_BYTES,
     metric::FAULTS,
     metric::INSTRUCTIONS,
     metric::CYCLES,

@@ -45,6 +45,10 @@ pub fn of_statistics(text: &str) -> EngineCounters {
         runs_searched: None,
         blocks_decoded: get("rocksdb.number.block.decompressed"),
         transactions_aborted: None,
+        bucket_creates: None,
+        bucket_reads: None,
+        bucket_bytes_sent: None,
+        bucket_bytes_received: None,
     }
 }
 

@@ -314,6 +314,10 @@ fn counters(operations: u64, bytes: u64, tree: bool, reads: bool) -> EngineCount
         filter_false_positives: reads.then_some(operations / 40),
         runs_searched: reads.then_some(operations * 12 / 10),
         transactions_aborted: None,
+        bucket_creates: None,
+        bucket_reads: None,
+        bucket_bytes_sent: None,
+        bucket_bytes_received: None,
         blocks_decoded: reads.then_some(operations * 11 / 10),
     }
 }
