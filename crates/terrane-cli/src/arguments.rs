@@ -12,6 +12,7 @@ pub mod bench;
 pub mod bulk;
 pub mod changes;
 pub mod clone;
+pub mod cost;
 mod doctor;
 mod examples;
 pub mod export;
@@ -189,6 +190,9 @@ pub enum Command {
     /// Look into a database that another process writes: rates, times, memory, levels, jobs, readers
     #[command(after_help = top::HELP)]
     Top(top::Top),
+    /// Print the requests and bytes of a deployment by part, and what they cost
+    #[command(after_help = cost::HELP)]
+    Cost(cost::Cost),
     /// Verify every checksum and every invariant; name each damage
     #[command(after_help = examples::CHECK)]
     Check(Check),

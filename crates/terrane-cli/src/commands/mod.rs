@@ -13,6 +13,7 @@ mod copy;
 #[cfg(feature = "rocksdb")]
 mod copy_state;
 mod copy_tables;
+mod cost;
 mod deployment;
 mod doctor;
 mod dry_import;
@@ -79,6 +80,7 @@ pub fn run(arguments: &Arguments, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Shape(command) => shape::run(engine, command, out),
         Command::Stats(command) => stats::run(engine, command, out),
         Command::Top(command) => top::run(command, out),
+        Command::Cost(command) => cost::run(command, out),
         Command::Check(command) => check::run(engine, command, out),
         Command::Doctor(command) => doctor::run(command, out),
         Command::Repair(command) => repair::run(engine, command, out),

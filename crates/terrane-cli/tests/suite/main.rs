@@ -11,6 +11,7 @@ mod common;
 #[cfg(feature = "grpc")]
 mod compactors;
 mod copy;
+mod cost;
 mod deployment;
 mod exit_codes;
 mod functions;

@@ -22,6 +22,7 @@ use terrane_base::env::{Clock, Env};
 
 use self::keys::Keys;
 use self::sample::Sample;
+pub(super) use self::screen::time;
 use super::deployment::{self, Target};
 use crate::arguments::top::Top;
 use crate::exit::{Code, Failure};

@@ -242,7 +242,7 @@ fn bytes_rate(rate: Option<f64>) -> String {
 }
 
 /// A time with three digits and its unit, or as hours, minutes and seconds.
-pub(super) fn time(time: Duration) -> String {
+pub(in crate::commands) fn time(time: Duration) -> String {
     let seconds = time.as_secs();
     match () {
         () if !time.is_zero() && time < Duration::from_micros(1) => format!("{} ns", time.as_nanos()),
