@@ -146,8 +146,7 @@ impl Load {
         }
     }
 
-    /// Returns true if the load stays as it is for as long as nothing is counted, but for the time without
-    /// writes.
+    /// Returns true if nothing but the time without writes changes while there are no reads or writes.
     #[must_use]
     pub fn is_at_rest(&self) -> bool {
         let is_quiet = self.recent == Counted::default() && self.quiet_ms >= ENTER_MS;

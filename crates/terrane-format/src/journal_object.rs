@@ -14,7 +14,8 @@ use crate::object::ObjectFormat;
 pub const JOURNAL_HEADER_BYTES: usize = 128;
 /// Longest payload.
 pub const JOURNAL_PAYLOAD_BYTES_MAX: u64 = 128 << 20;
-/// The object behind a fence has a number that is so much greater. A writer has fewer objects under way.
+/// The distance from the number of a fence to that of the next object: more than the number of objects that a
+/// writer uploads at once.
 pub const FENCE_SPAN: u64 = 16;
 
 const FORMAT: ObjectFormat =

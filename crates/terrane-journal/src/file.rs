@@ -175,8 +175,8 @@ struct State {
     /// A prepared segment whose registration is not confirmed yet.
     pending: Option<Live>,
     ready: Option<Live>,
-    /// One that was ready, while another one is prepared that may serve better. The leader's, and only within
-    /// its calls.
+    /// A ready segment that the leader keeps while it has one prepared that fits better: only within its
+    /// calls.
     aside: Option<Live>,
     /// Set if the next segment is to be prepared, with at least this many bytes.
     wanted: Option<u64>,

@@ -37,8 +37,8 @@ use gather::{Gathered, Wants, held, used_up};
 /// Most value tables that a scan has open: more groups than overlap where merges do their work.
 const OPEN_MAX: usize = 32;
 
-/// Value tables among which a scan alternates have numbers with other remainders by this, as a rule: a job
-/// takes numbers one after the other.
+/// Slots of the guesses, by the number of a value table modulo this. A job gives its value tables numbers one
+/// after the other, so the value tables of a scan rarely share a slot.
 const GUESSES: usize = 64;
 
 /// An open value table.
@@ -132,7 +132,7 @@ impl ValueCursors {
         }
     }
 
-    /// The scan was placed again: no value table goes on in another one until it was used again.
+    /// The scan was placed again: no cursor moves on to the next value table until the scan has read from it.
     pub fn restart(&mut self) {
         self.since = self.placements;
     }

@@ -159,7 +159,7 @@ fn the_mass_of_zipfian_099_is_where_theory_puts_it() {
 }
 
 #[test]
-fn a_law_that_grew_is_the_law_of_its_size() {
+fn an_extended_distribution_equals_a_new_one_of_that_size() {
     for theta in [0.5, 0.99, 1.0, 1.2] {
         let mut grown = Zipfian::new(10, theta);
         for items in [1, 2, 3, 63, 64, 65, 1000, 123_456] {

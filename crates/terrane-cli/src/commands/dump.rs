@@ -84,7 +84,10 @@ pub(super) fn run(command: &Dump, out: &mut dyn Write) -> Result<(), Failure> {
         printer.fields(&bytes, start, &extent::describe(&bytes))?;
     }
     if left_out > 0 {
-        writeln!(printer.out, "and {left_out} more that lie over these: no database leaves so many")?;
+        writeln!(
+            printer.out,
+            "{left_out} overlapping extents are not shown: they are more than a sound database has"
+        )?;
     }
     external.map_or(Ok(()), |(trailer, bytes)| printer.external_end(&trailer, &bytes))
 }

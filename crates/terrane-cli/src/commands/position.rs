@@ -133,11 +133,11 @@ impl Progress {
         let changed = if !is_pipe && after.len < before.len {
             "it is shorter than"
         } else if before.head_len > 0 && !begins {
-            "its first bytes are others than"
+            "its first bytes are not the same as"
         } else if after.len == before.len && before.changed_nanos != after.changed_nanos {
             "it was written to, without growing, since"
         } else if self.syntax != now.syntax {
-            "format or key fields are others than"
+            "format or key fields are not the same as"
         } else if self.complete && !is_pipe && after.len == before.len {
             return Ok(Earlier::Complete);
         } else {

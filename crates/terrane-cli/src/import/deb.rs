@@ -86,7 +86,7 @@ fn make_key(stanza: &[u8], first: u64, keys: &Keys, key: &mut Vec<u8>) -> Result
         for (field, slot) in keys.fields.iter().zip(&mut values) {
             if name.eq_ignore_ascii_case(field.as_bytes()) {
                 if slot.is_some() {
-                    return Err(bad(&format!("key field {field} stands twice in one stanza")));
+                    return Err(bad(&format!("key field {field} occurs twice in one stanza")));
                 }
                 *slot = Some(value);
             }

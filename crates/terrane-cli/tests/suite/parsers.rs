@@ -171,7 +171,7 @@ fn bad_stanzas_are_named_and_skipped() {
             "line 1: a continuation line without a field before it",
             "line 3: has no field Package",
             "line 6: expected `Name: value`",
-            "line 9: key field Package stands twice in one stanza",
+            "line 9: key field Package occurs twice in one stanza",
             "d => Package: d",
         ],
     );

@@ -13,13 +13,16 @@ impl Maintenance {
     #[must_use]
     pub fn background_errors(&self) -> Vec<Finding> {
         let name = |id| crate::table::catalog::name_of(&self.catalog, id);
+        // Before the lock, for which a waiting writer waits: a catalog may have many tables.
+        let tables = self.catalog.all();
+        let stopped: Vec<_> = tables
+            .iter()
+            .filter_map(|table| Some((Some(table.id), table.refuse_if_stopped().err()?)))
+            .collect();
         self.background.scheduler.inspect(|schedule: &Schedule| {
             let hurt = schedule.quarantine.found.iter().map(|(table, error)| (Some(*table), error.clone()));
             let lasting = schedule.failures.lasting();
             let lasting = lasting.map(|lasting| (lasting.subject.1, lasting.error.clone()));
-            let stopped = self.catalog.all();
-            let stopped =
-                stopped.iter().filter_map(|table| Some((Some(table.id), table.refuse_if_stopped().err()?)));
             let errors = hurt.chain(stopped).chain(lasting);
             errors.map(|(table, error)| Finding { table: table.and_then(name), error }).collect()
         })

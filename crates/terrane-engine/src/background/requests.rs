@@ -225,7 +225,7 @@ impl Maintenance {
             let is_done = done(schedule)?;
             if !is_done && schedule.holds_paused_work() {
                 return Err(Error::invalid(
-                    "background work was paused on the way: let it go on, wait until it is quiescent, then pause",
+                    "background work was paused while it ran: let it go on, wait until it is quiescent, then pause",
                 ));
             }
             Ok(is_done)

@@ -28,7 +28,7 @@ impl Shared {
         self.refuse_if_read_only()?;
         if note.len() > NOTE_BYTES_MAX {
             return Err(Error::invalid(format!(
-                "a note of {} bytes with table {:?}: the limit is {NOTE_BYTES_MAX}; keep it in a row",
+                "a note of {} bytes with table {:?}: the limit is {NOTE_BYTES_MAX}; store longer text in a row",
                 note.len(),
                 table.name
             )));

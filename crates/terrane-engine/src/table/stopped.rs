@@ -43,7 +43,7 @@ impl Table {
         let left = match left {
             Left::Nothing => "nothing was changed",
             Left::Edit => "the manifest has the result, and reads go on without it",
-            Left::Unknown => "how far it came is not known",
+            Left::Unknown => "it is not known how much was changed",
         };
         let message = format!(
             "table {:?}: {what}: {left}; background work on the table has stopped: close the database and reopen it: its \

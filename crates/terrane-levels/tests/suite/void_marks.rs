@@ -56,7 +56,7 @@ fn without_history_a_mark_goes_with_its_segment() {
 }
 
 #[test]
-fn with_history_a_mark_goes_when_that_is_forgotten() {
+fn a_void_mark_is_removed_with_its_history() {
     let kept = |id: u64| {
         let kept = Kept {
             first_seq: SeqNo(last(id - 1).0 + 1),

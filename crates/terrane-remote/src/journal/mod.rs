@@ -132,7 +132,7 @@ impl JournalFolder {
             Kind::Poisoned,
             format!(
                 "{by} has taken over the journal in {}: this writer, of epoch {own}, was replaced and \
-                 acknowledges no more; close it, and open the database again only where it is to be written",
+                 accepts no writes; close it, and open the database again only if this process is to be its writer",
                 self.objects.place(),
             ),
         )

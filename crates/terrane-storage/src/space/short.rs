@@ -11,7 +11,7 @@ pub(crate) const BLOCK_BYTES: u64 = 4 << 10;
 /// Most bytes behind the end of an extent that keep their space.
 const UNUSED_BYTES_MAX: u64 = 256 << 10;
 
-/// Returns true if so much of `slots` stays unused behind an extent of `bytes` that it is to take no space.
+/// Returns true if the end of `slots` behind an extent of `bytes` is long enough to be freed on the device.
 pub(crate) fn is_short(slots: u32, bytes: u64) -> bool {
     used_blocks(bytes) + UNUSED_BYTES_MAX < slot_offset(slots)
 }

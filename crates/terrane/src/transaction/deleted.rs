@@ -54,7 +54,7 @@ mod tests {
 
     /// Over all small ranges: keys of one of them are not in the rest, all other keys are, once and in order.
     #[test]
-    fn the_rest_is_what_they_do_not_hold() {
+    fn the_rest_are_the_ranges_that_are_not_deleted() {
         let key = |at: u8| vec![b'a' + at];
         let mut rng = Rng::new(1);
         let mut below = |bound: u64| rng.below(bound) as u8;

@@ -149,7 +149,7 @@ fn switched_on_again_the_background_catches_up() {
 }
 
 #[test]
-fn memory_that_fills_becomes_runs_too_and_range_deletes_wait_with_the_rest() {
+fn full_memtables_become_runs_and_range_deletes_stay_in_them() {
     let dir = tempfile::tempdir().unwrap();
     let mut options = Options::default();
     for (name, value) in [("memory_bytes", "16MiB"), ("memtable_bytes", "256KiB"), ("compression", "none")] {

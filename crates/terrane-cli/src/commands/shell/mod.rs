@@ -93,8 +93,8 @@ pub(super) fn run(
     done
 }
 
-/// Opens for writing, or for reading if that is asked for, another process writes or this one may not. True
-/// if another process writes.
+/// Opens for writing; for reading if the user asks for it, another process writes, or this one has no
+/// permission to write. True if another process writes.
 fn open_first(engine: &Engine, command: &arguments::shell::Shell) -> Result<(Db, bool), Failure> {
     let access = match (command.create, command.read_only) {
         (true, _) => Access::Create,

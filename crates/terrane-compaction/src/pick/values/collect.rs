@@ -85,8 +85,8 @@ pub(super) fn limit_at(limit_permille: u64, percent: u64) -> u64 {
     PERMILLE + limit_permille.saturating_sub(PERMILLE).saturating_mul(percent) / 100
 }
 
-/// Stored bytes that value tables may take at most where jobs plan with so many percent of the excess that
-/// the limit allows: less by the reserve.
+/// Most stored bytes of value tables where jobs plan with `percent` of the excess that the limit allows, less
+/// the reserve.
 fn planned_bytes(live_bytes: u64, limit_permille: u64, percent: u64) -> u64 {
     let excess = part(live_bytes, limit_permille.saturating_sub(PERMILLE), PERMILLE);
     let reserve = RESERVE_BYTES.min(excess / RESERVE_SHARE);
@@ -94,7 +94,7 @@ fn planned_bytes(live_bytes: u64, limit_permille: u64, percent: u64) -> u64 {
     live_bytes.saturating_add(part(excess, percent, 100).saturating_sub(reserve))
 }
 
-/// The most that fewer than [`COLLECTED_BYTES_MIN`] of value tables take, of which so many are live.
+/// Most stored bytes of value tables of which `live_bytes` are live, below [`COLLECTED_BYTES_MIN`].
 fn small_limit(live_bytes: u64) -> u64 {
     live_bytes.saturating_add(live_bytes / 2).saturating_add(SMALL_DEAD_BYTES)
 }

@@ -20,7 +20,7 @@ fn write(db: &Db, number: u32, salt: u32) -> SeqNo {
 }
 
 #[test]
-fn of_another_machine_a_follower_has_what_was_flushed_and_says_so() {
+fn a_follower_on_another_machine_sees_flushed_commits_and_says_so() {
     let place = Place::new();
     let writer = place.open_as(&place.in_directory("a")).expect("opens");
     let flushed = write(&writer, 0, 1);
@@ -51,7 +51,7 @@ fn of_another_machine_a_follower_has_what_was_flushed_and_says_so() {
 }
 
 #[test]
-fn of_another_machine_tables_are_of_different_moments_and_the_follower_says_up_to_which_it_has_all() {
+fn a_follower_on_another_machine_says_up_to_which_commit_it_has_all_tables() {
     let place = Place::new();
     let writer = place.open_as(&place.in_directory("a")).expect("opens");
     let other = writer.create_table("other", &TableOptions::new()).expect("creates");
@@ -111,7 +111,7 @@ fn while_a_journal_moves_into_the_bucket_a_follower_on_its_machine_keeps_its_vie
 }
 
 #[test]
-fn of_this_machine_a_follower_has_all_and_keeps_no_writer_out() {
+fn a_follower_on_the_machine_of_the_writer_sees_all_commits_and_keeps_no_writer_out() {
     let place = Place::new();
     let here = place.in_directory("a");
     let writer = place.open_as(&here).expect("opens");

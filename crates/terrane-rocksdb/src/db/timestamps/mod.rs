@@ -139,7 +139,7 @@ impl History {
             Some(note) if size == 0 && !note.starts_with(NOTE) => None,
             Some(note) => Some(Note::parse(&note).ok_or_else(|| {
                 Failure::invalid(format_args!(
-                    "column family {} has a note, and none of timestamps: {note:?}",
+                    "column family {} has a note that is not one of timestamps: {note:?}",
                     table.name()
                 ))
             })?),
