@@ -85,7 +85,7 @@ fn a_job_that_a_pause_holds_is_reported_instead_of_waited_for() {
     at_first_row.meets.wait();
     let error = engine.compact_level(&table, 0).unwrap_err();
     assert_eq!(error.kind(), Kind::Invalid, "{error}");
-    assert!(error.to_string().contains("paused while it runs"), "{error}");
+    assert!(error.to_string().contains("paused while it ran"), "{error}");
     engine.set_background_paused(false);
     engine.compact_level(&table, 0).unwrap();
     assert_whole(&engine, &table);

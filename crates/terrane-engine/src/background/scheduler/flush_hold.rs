@@ -72,6 +72,6 @@ pub(crate) fn refuse_held_work(schedule: &Schedule) -> Result<()> {
     }
     Err(Error::new(
         Kind::Busy,
-        "a job of the table is paused while it runs: let the background go on, or cancel its compactions",
+        "a job of the table was paused while it ran: let the background go on, or cancel its compactions",
     ))
 }
